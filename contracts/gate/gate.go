@@ -1,0 +1,26 @@
+// Package gate says whether a target may be used as a fallback now, and why: one function for the resolver, the
+// dispatcher and the console.
+//
+// It imports ent and internal/tasks, never graph, dispatch or providers.
+package gate
+
+import "time"
+
+// State is a target's contract status for one task version.
+type State string
+
+const (
+	Passed  State = "PASSED"
+	Failed  State = "FAILED"
+	Stale   State = "STALE" // it passed, but something it depends on changed, or it is too old
+	Missing State = "MISSING"
+)
+
+// Decision is the gate's answer. Reasons are whole sentences; they are empty only if the target is allowed.
+type Decision struct {
+	Allowed   bool
+	State     State
+	Reasons   []string
+	CheckedAt *time.Time
+	ExpiresAt *time.Time
+}

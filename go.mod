@@ -1,0 +1,3 @@
+module github.com/docket-gateway/docket
+
+go 1.26.0

@@ -1,0 +1,115 @@
+// Package providers sends attempts to model providers: one folder per provider kind, one interface, one registry, and
+// one classification of what can go wrong.
+//
+// It imports nothing of this module: it knows no job, no database and no GraphQL.
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Provider sends requests to one configured provider.
+type Provider interface {
+	// Send makes exactly one request and returns how it ended; it never retries. It reports to r, in order and from the
+	// calling goroutine. After a time-out or a silence it calls r.Unknown and, while the connection is open, goes on
+	// listening until Linger is over, so the returned outcome may still be Completed or Failed. A cancelled ctx ends it
+	// soon with the code ABORTED: Failed if the request never began to be written, else Unknown.
+	Send(ctx context.Context, req Request, r Reporter) Outcome
+
+	// AdapterVersion changes when the adapter's requests or its reading of answers change, so that contracts are run anew.
+	AdapterVersion() string
+}
+
+// Request is one attempt's call. It always holds the original intent, never another attempt's answer.
+type Request struct {
+	AttemptID       string // the provider's idempotency key or client request id, where it has one
+	Task            string
+	Model           string
+	System          string
+	Prompt          string
+	Input           json.RawMessage // the job's input, for the simulated provider
+	Schema          json.RawMessage // the task's output schema
+	Temperature     float64
+	MaxOutputTokens int
+	Traceparent     string // W3C trace context, may be empty
+}
+
+// Reporter hears of an attempt's progress.
+type Reporter interface {
+	// Acknowledged is called at most once: response headers, a first stream event or a handle came.
+	Acknowledged(a Acknowledgement)
+	// Progress is called for every sign of life after the acknowledgement.
+	Progress()
+	// Unknown is called at most once, when nobody can tell any more what happens to the request. Send goes on listening.
+	Unknown(f Failure)
+}
+
+// Acknowledgement is what the provider said first.
+type Acknowledgement struct {
+	ProviderRequestID string
+	Handle            string // by which the provider can be asked later, may be empty
+}
+
+// OutcomeKind is how a request ended.
+type OutcomeKind int
+
+const (
+	Completed OutcomeKind = iota + 1 // a complete answer came; whether it keeps the schema is not said
+	Failed                           // the provider definitely said no, or the request never left
+	Unknown                          // nobody can tell
+)
+
+// Outcome is the end of one request.
+type Outcome struct {
+	Kind              OutcomeKind
+	Output            []byte   // Completed: the answer's text, byte for byte, never repaired
+	Failure           *Failure // Failed and Unknown
+	Usage             *Usage
+	ProviderRequestID string
+	FinishReason      string // the provider's own word
+}
+
+// Failure is a classified error. Message never holds keys, prompts or output.
+type Failure struct {
+	Code       string
+	Message    string
+	Retryable  bool          // another request to the same target may succeed
+	RetryAfter time.Duration // as the provider asked, 0 if it did not
+}
+
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// Usage is what was billed. Nil counts were not told.
+type Usage struct {
+	InputTokens  *int
+	OutputTokens *int
+}
+
+// Codes of failures that a client may act on.
+const (
+	CodeUnreachable     = "PROVIDER_UNREACHABLE"  // DNS, refused, TLS, dial time-out
+	CodeTLS             = "TLS_FAILED"            // certificate verification; not retryable
+	CodeNotSent         = "REQUEST_NOT_SENT"      // never fully written
+	CodeAborted         = "ABORTED"               // our own context ended
+	CodeAckTimeout      = "ACK_TIMEOUT"           // UNKNOWN
+	CodeIdleTimeout     = "IDLE_TIMEOUT"          // UNKNOWN
+	CodeTotalTimeout    = "TOTAL_TIMEOUT"         // UNKNOWN
+	CodeConnectionLost  = "CONNECTION_LOST"       // UNKNOWN
+	CodeTruncatedStream = "STREAM_TRUNCATED"      // UNKNOWN: ended without its end marker
+	CodeGateway         = "GATEWAY_ERROR"         // UNKNOWN: 408, 502, 504, bare 500 and 503
+	CodeBadRequest      = "PROVIDER_REJECTED"     // 400, 404, 413, 422 and other 4xx
+	CodeUnauthorized    = "PROVIDER_UNAUTHORIZED" // 401, 403
+	CodeRateLimited     = "RATE_LIMITED"          // 429
+	CodeQuotaExceeded   = "QUOTA_EXCEEDED"        // 429 that is a spending limit; not retryable
+	CodeRedirected      = "REDIRECTED"            // 3xx
+	CodeProviderError   = "PROVIDER_ERROR"        // 500 with the provider's error body, an error object with 200
+	CodeOverloaded      = "PROVIDER_OVERLOADED"   // 503, 529, in-stream overload
+	CodeMalformedAnswer = "MALFORMED_ANSWER"      // complete but not readable: HTML, no choices, broken stream line
+	CodeRefused         = "REFUSED"
+	CodeContentFilter   = "CONTENT_FILTERED"
+	CodeTruncated       = "OUTPUT_TRUNCATED" // cut at the token limit
+	CodeNotJSON         = "OUTPUT_NOT_JSON"
+	CodeJammed          = "JAMMED" // demo/inkjet
+)
