@@ -2,6 +2,9 @@ module github.com/docket-gateway/docket
 
 go 1.26.0
 
+// JavaScript packages may bring Go files along.
+ignore ./internal/web/graphiql/node_modules
+
 require (
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/stretchr/testify v1.12.1

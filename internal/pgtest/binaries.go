@@ -45,8 +45,8 @@ func FindBinaries() (string, error) {
 func findBinaries(lookPath func(string) (string, error), places []string) (string, error) {
 	if initdb, err := lookPath("initdb"); err == nil {
 		// A link in PATH may stand alone; the programs find each other from the real folder.
-		if real, err := filepath.EvalSymlinks(initdb); err == nil && complete(filepath.Dir(real)) {
-			return filepath.Dir(real), nil
+		if program, err := filepath.EvalSymlinks(initdb); err == nil && complete(filepath.Dir(program)) {
+			return filepath.Dir(program), nil
 		}
 	}
 	best, bestVersion := "", -1

@@ -62,7 +62,7 @@ func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 		return nil, err
 	}
 	base := baseFolder(account)
-	removeAbandoned(base)
+	removeAbandoned(ctx, base)
 	place, err := newPlace(base, account)
 	if err != nil {
 		return nil, err

@@ -79,9 +79,9 @@ func TestCluster(t *testing.T) {
 
 func TestAbandonedClusters(t *testing.T) {
 	t.Parallel()
-	base, err := os.MkdirTemp("", "pgtest-abandoned-")
+	base, err := os.MkdirTemp("", "pgtest-abandoned-") //nolint:usetesting // t.TempDir is closed to the server's account
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(base, 0o755)) //nolint:gosec // the server's account must get through
+	require.NoError(t, os.Chmod(base, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 
 	programs, err := FindBinaries()
@@ -101,7 +101,7 @@ func TestAbandonedClusters(t *testing.T) {
 	living, dead := start(), start()
 	require.NoError(t, dead.place.lock.Close()) // what the death of its owner does
 
-	removeAbandoned(base)
+	removeAbandoned(t.Context(), base)
 
 	require.NoDirExists(t, dead.place.folder)
 	require.NoFileExists(t, dead.place.lock.Name())
@@ -120,7 +120,7 @@ func TestKillServerSparesAProcessThatOnlyHasTheNumber(t *testing.T) {
 	data := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, "postmaster.pid"), []byte(strconv.Itoa(other.Process.Pid)+"\n"), 0o600))
 
-	killServer(data)
+	killServer(t.Context(), data)
 
 	require.NoError(t, other.Process.Signal(os.Interrupt), "it runs until we end it")
 	require.ErrorContains(t, other.Wait(), "interrupt")

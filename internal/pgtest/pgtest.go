@@ -88,29 +88,28 @@ func (d *Databases) run(tests func()) {
 
 // DSN returns the address of a new database that only this test uses. It is dropped, with whatever is still connected
 // to it, when the test ends. Without PostgreSQL the test fails; it is never skipped.
-func (d *Databases) DSN(t testing.TB) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+func (d *Databases) DSN(tb testing.TB) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	admin, template, err := d.prepare(ctx)
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
 	name := databaseName()
 	if err := createDatabase(ctx, admin, name, template); err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(func() {
-		// The test's own context is already over here.
-		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
+	tb.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), databaseTimeout)
 		defer cancel()
 		if err := dropDatabase(ctx, admin, name); err != nil {
-			t.Errorf("pgtest: %v", err)
+			tb.Errorf("pgtest: %v", err)
 		}
 	})
 	dsn, err := withDatabase(admin, name)
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
 	return dsn
 }
@@ -171,17 +170,17 @@ func (d *Databases) close() error {
 }
 
 // StartFor starts a cluster for one test, which may stop, kill and restart it. Settings are as for Start.
-func StartFor(t testing.TB, settings ...string) *Cluster {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+func StartFor(tb testing.TB, settings ...string) *Cluster {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	cluster, err := Start(ctx, settings...)
 	if err != nil {
-		t.Fatalf("pgtest: %v", err)
+		tb.Fatalf("pgtest: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := cluster.Stop(); err != nil {
-			t.Errorf("pgtest: %v", err)
+			tb.Errorf("pgtest: %v", err)
 		}
 	})
 	return cluster

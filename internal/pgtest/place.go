@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -95,7 +96,7 @@ func (p *place) remove() error {
 
 // removeAbandoned stops and removes the clusters whose owners died. What it cannot remove it leaves for the next run: it
 // must never be the reason that a test fails.
-func removeAbandoned(base string) {
+func removeAbandoned(ctx context.Context, base string) {
 	folders, err := filepath.Glob(filepath.Join(base, placePrefix+"*"))
 	if err != nil {
 		return
@@ -114,20 +115,20 @@ func removeAbandoned(base string) {
 			continue
 		}
 		abandoned := &place{folder: folder, lock: lock}
-		killServer(abandoned.data())
+		killServer(ctx, abandoned.data())
 		_ = abandoned.remove()
 	}
 }
 
 // killServer ends the server that works in a data folder, if one does.
-func killServer(data string) {
+func killServer(ctx context.Context, data string) {
 	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
 		return
 	}
 	line, _, _ := strings.Cut(string(content), "\n")
 	pid, err := strconv.Atoi(line)
-	if err != nil || pid <= 1 || !worksIn(pid, data) {
+	if err != nil || pid <= 1 || !worksIn(ctx, pid, data) {
 		return
 	}
 	if process, err := os.FindProcess(pid); err == nil {

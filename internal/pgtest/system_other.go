@@ -3,6 +3,7 @@
 package pgtest
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -19,4 +20,4 @@ func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func isOurs(os.FileInfo) bool { return false }
 
-func worksIn(int, string) bool { return false }
+func worksIn(context.Context, int, string) bool { return false }

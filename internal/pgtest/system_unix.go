@@ -67,11 +67,11 @@ func isOurs(info os.FileInfo) bool {
 }
 
 // worksIn reports whether a process was started on a data folder: the id may be another program's by now.
-func worksIn(pid int, data string) bool {
+func worksIn(ctx context.Context, pid int, data string) bool {
 	if commandLine, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		return strings.Contains(string(commandLine), data)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	commandLine, err := exec.CommandContext(ctx, "ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.Contains(string(commandLine), data)
