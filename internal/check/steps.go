@@ -59,7 +59,9 @@ func (c *checker) command(name string, args ...string) func(context.Context) err
 func (c *checker) exec(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = c.stdout, c.stderr
-	cmd.Env = append(os.Environ(), env...)
+	// git refuses a checkout that belongs to another user, and with it a build that wants its state.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
+	cmd.Env = append(cmd.Env, env...)
 	// Tests that are interrupted clean up; those that are killed cannot.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace

@@ -101,7 +101,7 @@ func (d *Databases) DSN(tb testing.TB) string {
 		tb.Fatalf("pgtest: %v", err)
 	}
 	tb.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), databaseTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), databaseTimeout)
 		defer cancel()
 		if err := dropDatabase(ctx, admin, name); err != nil {
 			tb.Errorf("pgtest: %v", err)
