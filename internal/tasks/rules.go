@@ -25,8 +25,8 @@ const (
 
 var (
 	namePattern    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	versionPattern = regexp.MustCompile(`^[\x21-\x7e]{1,64}$`)
-	targetPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}/[\x21-\x7e]{1,200}$`)
+	versionPattern = regexp.MustCompile(`^[!-~]{1,64}$`)
+	targetPattern  = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}/[!-~]{1,200}$`)
 )
 
 // check returns every rule that the file breaks, joined, each with the key's name.
