@@ -92,6 +92,10 @@ func (r *Runner) Run(ctx context.Context, s Suite, target string, mode report.Mo
 		for n := range runs {
 			slot := &res.Cases[i].Runs[n]
 			slots <- struct{}{}
+			if ctx.Err() != nil {
+				<-slots
+				continue
+			}
 			wg.Go(func() {
 				defer func() { <-slots }()
 				*slot = r.runOnce(ctx, s.Task, ep, c, n+1)
@@ -177,11 +181,30 @@ func checkSchema(output *schema.Schema, out providers.Outcome, unknown *provider
 	}
 	failed.Code = CodeOutputInvalid
 	var parts []string
-	for _, is := range issues {
-		p := report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: kindAt(out.Output, is.Pointer)}
+	for i, is := range issues {
+		if i == maxProblems {
+			parts = append(parts, fmt.Sprintf("and %d more", len(issues)-maxProblems))
+			break
+		}
+		got := kindAt(out.Output, is.Pointer)
+		is.Pointer = shorten(is.Pointer)
+		p := report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: got}
 		failed.Problems = append(failed.Problems, p)
 		parts = append(parts, p.String())
 	}
 	failed.Message = strings.Join(parts, "; ")
 	return failed
+}
+
+// A model may answer with any number of undeclared keys of any length; a report stays readable.
+const (
+	maxProblems     = 20
+	maxPointerRunes = 120
+)
+
+func shorten(pointer string) string {
+	if r := []rune(pointer); len(r) > maxPointerRunes {
+		return string(r[:maxPointerRunes]) + "…"
+	}
+	return pointer
 }
