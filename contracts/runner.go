@@ -18,6 +18,9 @@ import (
 // DefaultConcurrency is how many requests a run has under way at once.
 const DefaultConcurrency = 4
 
+// MaxRuns bounds the runs per case.
+const MaxRuns = 100
+
 // CodePromptNotRendered is the code of a check for which no request could be made.
 const CodePromptNotRendered = "PROMPT_NOT_RENDERED"
 

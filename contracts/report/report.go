@@ -118,7 +118,7 @@ func (f Failure) String() string {
 }
 
 // Failures lists every failed check in order of case and run.
-func (r *Result) Failures() []Failure {
+func (r Result) Failures() []Failure {
 	var out []Failure
 	for _, c := range r.Cases {
 		for _, run := range c.Runs {
