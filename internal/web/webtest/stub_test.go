@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/web"
 )
 
@@ -55,8 +56,10 @@ func newStub(t *testing.T) (*stub, *httptest.Server) {
 	s := &stub{introspection: introspection}
 	mux := http.NewServeMux()
 	mux.Handle("/", page)
-	mux.Handle("POST /graphql", http.HandlerFunc(s.post))
-	mux.Handle("GET /graphql", http.HandlerFunc(s.socket))
+	// Behind the guard, to prove that it lets the server's own page through.
+	guard := auth.NewDevGuard()
+	mux.Handle("POST /graphql", guard.Handler(http.HandlerFunc(s.post)))
+	mux.Handle("GET /graphql", guard.Handler(http.HandlerFunc(s.socket)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return s, server
