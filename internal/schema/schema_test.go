@@ -87,8 +87,26 @@ func TestValidateGivesUpOnExponentialWork(t *testing.T) {
 		return []byte(strings.Repeat(`{"op":"add","l":`, depth) + inner + strings.Repeat("}", depth))
 	}
 	require.Empty(t, s.ValidateOutput(nested(8, `{"op":"sub"}`)))
-	require.Equal(t, []Issue{{Rule: RuleLimit, Message: "The value would take too many steps to check."}}, s.Validate(nested(200, "{}")))
+	for _, depth := range []int{30, 200, 500} {
+		require.Equal(t, []Issue{{Rule: RuleLimit, Message: "The value would take too many steps to check."}}, s.Validate(nested(depth, "{}")))
+	}
 	require.Empty(t, s.ValidateOutput(nested(8, `{"op":"sub"}`)), "it is as good as new afterwards")
+}
+
+func TestValidateHasStepsForDeepValues(t *testing.T) {
+	t.Parallel()
+
+	s, err := Compile("s", []byte(`{"anyOf":[{"type":"null"},{"type":"object","required":["next"],"properties":{"next":{"$ref":"#"}}}]}`))
+	require.NoError(t, err)
+	require.Empty(t, s.ValidateOutput([]byte(strings.Repeat(`{"next":`, 500)+"null"+strings.Repeat("}", 500))))
+}
+
+func TestValidateHasStepsForBigValues(t *testing.T) {
+	t.Parallel()
+
+	s, err := Compile("s", []byte(`{"items":{"anyOf":[{"type":"null"},{"const":2},{"const":3},{"const":4},{"const":5},{"$ref":"#/$defs/n"}]},"$defs":{"n":{"type":"integer"}}}`))
+	require.NoError(t, err)
+	require.Empty(t, s.ValidateOutput([]byte(`[`+strings.Repeat("1,", 100_000)+`1]`)))
 }
 
 func TestValidateAtTheSame(t *testing.T) {
