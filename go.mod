@@ -3,10 +3,8 @@ module github.com/docket-gateway/docket
 go 1.26.0
 
 require (
-	github.com/gowebpki/jcs v1.0.2
-	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
+	github.com/openai/openai-go/v3 v3.99.0
 	github.com/stretchr/testify v1.12.1
-	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -63,14 +61,21 @@ require (
 	github.com/dustin/go-humanize v1.1.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/gofrs/flock v0.13.2
+	github.com/gowebpki/jcs v1.0.2
 	github.com/hashicorp/go-multierror v1.1.1
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/pressly/goose/v3 v3.30.1
 	github.com/riverqueue/river v0.51.2
 	github.com/riverqueue/river/riverdriver/riverdatabasesql v0.51.2
 	github.com/riverqueue/river/riverdriver/riversqlite v0.51.2
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.2.0 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/vektah/gqlparser/v2 v2.5.64
 	go.jetify.com/typeid v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	modernc.org/sqlite v1.62.0
+	pgregory.net/rapid v1.3.0
 )
