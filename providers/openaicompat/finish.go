@@ -17,7 +17,7 @@ type answer struct {
 	refusal bool
 	tools   bool
 	finish  string
-	usage   *usage
+	usage   *providers.Usage
 }
 
 // add takes a chunk's or a completion's first choice. Others are not asked for.
@@ -25,8 +25,8 @@ func (s *answer) add(c completion) {
 	if c.ID != "" {
 		s.id = c.ID
 	}
-	if c.Usage != nil {
-		s.usage = c.Usage
+	if u := readUsage(c.Usage); u != nil {
+		s.usage = u
 	}
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
@@ -49,7 +49,7 @@ func (s *answer) add(c completion) {
 
 // with puts what is known beside the outcome: tokens are billed whatever becomes of them.
 func (s *answer) with(out providers.Outcome) providers.Outcome {
-	out.Usage = s.usage.billed()
+	out.Usage = s.usage
 	out.ProviderRequestID = s.id
 	out.FinishReason = s.finish
 	return out
@@ -61,7 +61,7 @@ func (s *answer) outcome(whole bool, limit int) providers.Outcome {
 		return s.with(providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{Code: code, Message: message}})
 	}
 	empty := len(bytes.TrimSpace(s.output.Bytes())) == 0
-	atLimit := limit > 0 && s.usage != nil && s.usage.CompletionTokens != nil && *s.usage.CompletionTokens >= limit
+	atLimit := limit > 0 && s.usage != nil && s.usage.OutputTokens != nil && *s.usage.OutputTokens >= limit
 	switch {
 	case s.damaged:
 		return s.with(malformed("a stream with damaged events"))

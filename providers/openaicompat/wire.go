@@ -16,7 +16,7 @@ type completion struct {
 	ID      string          `json:"id"`
 	Object  string          `json:"object"`
 	Choices []choice        `json:"choices"`
-	Usage   *usage          `json:"usage"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -34,16 +34,29 @@ type message struct {
 	FunctionCall json.RawMessage   `json:"function_call"`
 }
 
-type usage struct {
-	PromptTokens     *int `json:"prompt_tokens"`
-	CompletionTokens *int `json:"completion_tokens"`
-}
-
-func (u *usage) billed() *providers.Usage {
-	if u == nil {
+// readUsage returns the billed tokens, nil if they are not told. Counts that cannot be read are not told; they are no
+// reason to give an answer up.
+func readUsage(raw json.RawMessage) *providers.Usage {
+	var fields struct {
+		Input  json.RawMessage `json:"prompt_tokens"`
+		Output json.RawMessage `json:"completion_tokens"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	return &providers.Usage{InputTokens: u.PromptTokens, OutputTokens: u.CompletionTokens}
+	u := &providers.Usage{InputTokens: count(fields.Input), OutputTokens: count(fields.Output)}
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		return nil
+	}
+	return u
+}
+
+func count(raw json.RawMessage) *int {
+	var n *int
+	if len(raw) == 0 || json.Unmarshal(raw, &n) != nil || n == nil || *n < 0 {
+		return nil
+	}
+	return n
 }
 
 var errNotText = errors.New("openaicompat: not well-formed text")
