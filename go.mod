@@ -34,8 +34,9 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )
 
+require ariga.io/atlas v0.32.1-0.20250325101103-175b25e1c1b9
+
 require (
-	ariga.io/atlas v0.32.1-0.20250325101103-175b25e1c1b9
 	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/agnivade/levenshtein v1.2.2 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
@@ -43,6 +44,7 @@ require (
 	github.com/chromedp/cdproto v0.160.2
 	github.com/chromedp/chromedp v0.23.1
 	github.com/dustin/go-humanize v1.1.0
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-openapi/inflect v0.19.0 // indirect
 	github.com/gofrs/uuid/v5 v5.2.0 // indirect
 	github.com/google/go-cmp v0.6.0 // indirect
@@ -79,5 +81,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
