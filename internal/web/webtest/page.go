@@ -22,13 +22,13 @@ import (
 	"github.com/docket-gateway/docket/internal/chromium"
 )
 
-// Deadline bounds a whole visit. A cold Chromium on a busy machine takes many seconds.
-const Deadline = 90 * time.Second
+// Deadline bounds a whole visit; one wait may take half of it. A cold Chromium takes seconds, on a busy machine many.
+const Deadline = 3 * time.Minute
 
 // Page is one visit in a browser of its own, closed when the test ends.
 type Page struct {
 	t    *testing.T
-	ctx  context.Context //nolint:containedctx // chromedp keeps the browser in it
+	ctx  context.Context // chromedp keeps the browser in it
 	host string
 
 	mu       sync.Mutex
