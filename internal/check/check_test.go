@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -70,6 +71,19 @@ func TestRunSteps(t *testing.T) {
 			require.Contains(t, stdout.String(), "first ok in 0s")
 		})
 	}
+
+	t.Run("GoesOnAfterAStepThatCouldNotRunButDoesNotCallItOK", func(t *testing.T) {
+		t.Parallel()
+		var stdout, stderr bytes.Buffer
+		ran := false
+		code := runSteps(t.Context(), []step{
+			{name: "govulncheck", run: func(context.Context) error { return fmt.Errorf("%w (database not reached)", errNotRun) }},
+			{name: "test", run: func(context.Context) error { ran = true; return nil }},
+		}, &stdout, &stderr)
+		require.Equal(t, exitOK, code)
+		require.True(t, ran)
+		require.Equal(t, "== govulncheck\ngovulncheck: not run (database not reached)\n== test\n", stdout.String())
+	})
 
 	t.Run("PrintsNothingAfterTheLastStep", func(t *testing.T) {
 		t.Parallel()
