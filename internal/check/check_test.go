@@ -171,8 +171,12 @@ func TestUnmet(t *testing.T) {
 
 func TestRequirements(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"postgresql", "chromium", "gcc", "libc6-dev"}, packagesOf(requirements(true)))
-	require.Equal(t, []string{"postgresql", "chromium"}, packagesOf(requirements(false)), "only the race detector needs a compiler")
+	env := map[string]string{}
+	getenv := func(key string) string { return env[key] }
+	require.Equal(t, []string{"postgresql", "chromium", "gcc", "libc6-dev"}, packagesOf(requirements(true, getenv)))
+	require.Equal(t, []string{"postgresql", "chromium"}, packagesOf(requirements(false, getenv)), "only the race detector needs a compiler")
+	env["DOCKET_TEST_CHROMIUM"] = "/some/where"
+	require.Equal(t, []string{"postgresql"}, packagesOf(requirements(false, getenv)), "no package mends a wrong path")
 }
 
 func TestDatabaseNotReached(t *testing.T) {
