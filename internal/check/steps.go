@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/docket-gateway/docket/internal/pgtest"
+)
+
+const (
+	toolsModule    = "internal/tools/go.mod" // apart, so that the tools' dependencies are not the gateway's
+	graphiqlFolder = "internal/web/graphiql"
+	testTimeout    = "15m" // per package
+	interruptGrace = 30 * time.Second
+	startTimeout   = 2 * time.Minute
+)
+
+type checker struct {
+	race     bool
+	ci       bool
+	testArgs []string
+	stdout   io.Writer
+	stderr   io.Writer
+}
+
+func (c *checker) steps() []step {
+	steps := []step{
+		{name: "preflight", fast: true, run: c.preflight},
+		{name: "gofmt", fast: true, run: c.gofmt},
+		{name: "vet", fast: true, run: c.command("go", "vet", "./...")},
+		{name: "lint", run: c.command("go", tool("golangci-lint", "run", "--allow-parallel-runners")...)},
+		{name: "generate", run: c.generate},
+		{name: "tidy", run: c.tidy},
+		{name: "build", fast: true, run: c.command("go", "build", "./...")},
+		{name: "govulncheck", run: c.govulncheck},
+	}
+	if _, err := os.Stat(graphiqlFolder); c.ci && err == nil {
+		steps = append(steps, step{name: "graphiql", run: c.graphiql})
+	}
+	return append(steps, step{name: "test", fast: true, run: c.test})
+}
+
+func tool(args ...string) []string {
+	return append([]string{"tool", "-modfile=" + toolsModule}, args...)
+}
+
+// command is a step that streams a program's output.
+func (c *checker) command(name string, args ...string) func(context.Context) error {
+	return func(ctx context.Context) error { return c.exec(ctx, nil, name, args...) }
+}
+
+func (c *checker) exec(ctx context.Context, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = c.stdout, c.stderr
+	// git refuses a checkout that belongs to another user, and with it a build that wants its state.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
+	cmd.Env = append(cmd.Env, env...)
+	// Tests that are interrupted clean up; those that are killed cannot.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptGrace
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
+	}
+	return nil
+}
+
+func (c *checker) gofmt(context.Context) error {
+	wrong, err := unformatted(".")
+	if err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("not formatted; run\n  gofmt -w %s", strings.Join(wrong, " "))
+	}
+	return nil
+}
+
+// generate compares the files themselves rather than asking git, so that it works on uncommitted changes and never
+// touches them.
+func (c *checker) generate(ctx context.Context) error {
+	before, err := snapshot(".")
+	if err != nil {
+		return err
+	}
+	if err := c.exec(ctx, nil, "go", "generate", "./..."); err != nil {
+		return err
+	}
+	after, err := snapshot(".")
+	if err != nil {
+		return err
+	}
+	changes := before.changes(after)
+	if len(changes) > 0 {
+		return fmt.Errorf("generated code was out of date; go generate has changed these files, commit them:\n  %s",
+			strings.Join(changes, "\n  "))
+	}
+	return nil
+}
+
+func (c *checker) tidy(ctx context.Context) error {
+	if err := c.exec(ctx, nil, "go", "mod", "tidy", "-diff"); err != nil {
+		return fmt.Errorf("go.mod or go.sum is not tidy; run go mod tidy: %w", err)
+	}
+	return c.exec(ctx, nil, "go", "mod", "verify")
+}
+
+func (c *checker) graphiql(ctx context.Context) error {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return fmt.Errorf("%w: npm is needed to compare %s with a fresh build", errUnable, graphiqlFolder)
+	}
+	return c.exec(ctx, nil, "bash", filepath.Join(graphiqlFolder, "verify.sh"))
+}
+
+// test gives all packages one server, unless the environment names one.
+func (c *checker) test(ctx context.Context) (err error) {
+	var env []string
+	if os.Getenv(pgtest.EnvAdminDSN) == "" {
+		startCtx, cancel := context.WithTimeout(ctx, startTimeout)
+		defer cancel()
+		cluster, err := pgtest.Start(startCtx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, cluster.Stop()) }()
+		env = append(env, pgtest.EnvAdminDSN+"="+cluster.AdminDSN())
+	}
+	args := []string{"test", "-timeout", testTimeout}
+	if c.race {
+		args = append(args, "-race")
+	}
+	err = c.exec(ctx, env, "go", append(args, withPackages(c.testArgs)...)...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return errSaid
+	}
+	return err
+}
+
+// withPackages adds all packages to arguments of go test that name none.
+func withPackages(args []string) []string {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, ".") || strings.Contains(arg, "docket-gateway/docket") {
+			return args
+		}
+	}
+	return append(append([]string{}, args...), "./...")
+}

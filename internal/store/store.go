@@ -1,0 +1,144 @@
+// Package store opens the database, brings its schema up to date and runs transactions that ent and the queue share.
+//
+// It imports ent and internal/viewer and nothing else of this module.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // registers the pure Go driver "sqlite"
+
+	"github.com/docket-gateway/docket/ent"
+	_ "github.com/docket-gateway/docket/ent/runtime" // registers defaults and privacy policies
+)
+
+// Store is one database, SQLite or PostgreSQL. It is safe for concurrent use.
+type Store struct {
+	client *ent.Client
+	driver dialect.Driver
+	db     *sql.DB
+	pool   *pgxpool.Pool // nil for SQLite
+	path   string        // SQLite's file
+}
+
+// Option changes how a store is opened.
+type Option func(*settings)
+
+type settings struct{ maxConns int32 }
+
+// WithMaxConns bounds PostgreSQL's connections (default 32). SQLite always has one.
+func WithMaxConns(n int32) Option { return func(s *settings) { s.maxConns = n } }
+
+// Open connects to "sqlite://path" or "postgres://…". It does not touch the schema.
+func Open(ctx context.Context, address string, options ...Option) (*Store, error) {
+	s := settings{maxConns: 32}
+	for _, o := range options {
+		o(&s)
+	}
+	switch scheme, rest, _ := strings.Cut(address, "://"); scheme {
+	case "sqlite":
+		return openSQLite(ctx, rest)
+	case "postgres", "postgresql":
+		return openPostgres(ctx, address, s)
+	default:
+		return nil, fmt.Errorf("store: the database must be sqlite://path or postgres://…, not scheme %q", scheme)
+	}
+}
+
+func openSQLite(ctx context.Context, path string) (*Store, error) {
+	if path == "" {
+		return nil, fmt.Errorf("store: sqlite:// needs a path")
+	}
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: strings.Join([]string{
+		"_pragma=busy_timeout(10000)", "_pragma=foreign_keys(1)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)",
+		// Deferred transactions fail with SQLITE_BUSY in spite of the time-out, when they turn into writers.
+		"_txlock=immediate",
+		// Without it times carry Go's monotonic suffix and do not compare as text.
+		"_time_format=sqlite",
+	}, "&")}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return nil, fmt.Errorf("store: open sqlite: %w", err)
+	}
+	db.SetMaxOpenConns(1) // one writer at a time anyway; more connections only wait for each other
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("store: open sqlite %s: %w", path, err)
+	}
+	return newStore(dialect.SQLite, db, nil, path), nil
+}
+
+func openPostgres(ctx context.Context, address string, s settings) (*Store, error) {
+	cfg, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, fmt.Errorf("store: the database address is not valid") // pgx's error may repeat the password
+	}
+	if !strings.Contains(address, "pool_max_conns") {
+		cfg.MaxConns = s.maxConns
+	}
+	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "docket"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("store: open postgres: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("store: reach postgres at %s: %w", cfg.ConnConfig.Host, err)
+	}
+	return newStore(dialect.Postgres, stdlib.OpenDBFromPool(pool), pool, ""), nil
+}
+
+func newStore(name string, db *sql.DB, pool *pgxpool.Pool, path string) *Store {
+	drv := entsql.OpenDB(name, db)
+	return &Store{client: ent.NewClient(ent.Driver(drv)), driver: drv, db: db, pool: pool, path: path}
+}
+
+// Client reads outside of transactions. What it returns is subject to the privacy policies.
+func (s *Store) Client() *ent.Client { return s.client }
+
+// DB is the pool that the queue shares.
+func (s *Store) DB() *sql.DB { return s.db }
+
+// Pool is PostgreSQL's pool, nil for SQLite.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Postgres reports whether the database is PostgreSQL rather than SQLite.
+func (s *Store) Postgres() bool { return s.pool != nil }
+
+// Ping fails if the database does not answer.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("store: ping: %w", err)
+	}
+	return nil
+}
+
+// Close waits for open transactions.
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	return err
+}
+
+// Now returns an SQL expression for the database's clock, moved by d. Leases are compared by this clock alone, so that
+// replicas need not agree on the time.
+func (s *Store) Now(d time.Duration) string {
+	if s.Postgres() {
+		return fmt.Sprintf("(clock_timestamp() + interval '%d milliseconds')", d.Milliseconds())
+	}
+	return fmt.Sprintf("strftime('%%Y-%%m-%%d %%H:%%M:%%f+00:00', 'now', '%+.3f seconds')", d.Seconds())
+}
