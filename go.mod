@@ -71,4 +71,8 @@ ignore ./internal/web/graphiql/node_modules
 
 require github.com/stretchr/testify v1.12.1
 
-require go.yaml.in/yaml/v3 v3.0.6 // indirect
+require (
+	github.com/gowebpki/jcs v1.0.2
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	pgregory.net/rapid v1.3.0
+)
