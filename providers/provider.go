@@ -36,13 +36,16 @@ type Request struct {
 	Traceparent     string // W3C trace context, may be empty
 }
 
-// Reporter hears of an attempt's progress.
+// Reporter hears of an attempt's progress. Its methods may be slow: signs of life that come meanwhile are told as one.
+// After Unknown neither of the other two is called again, since nothing leads back from there to running: the late
+// answer, if one comes, is the outcome alone.
 type Reporter interface {
 	// Acknowledged is called at most once: response headers, a first stream event or a handle came.
 	Acknowledged(a Acknowledgement)
 	// Progress is called for every sign of life after the acknowledgement.
 	Progress()
-	// Unknown is called at most once, when nobody can tell any more what happens to the request. Send goes on listening.
+	// Unknown is called at most once, after a time-out, when nobody can tell any more what happens to the request. Send
+	// goes on listening for Linger. A lost connection leaves nothing to listen to: it is told by the outcome alone.
 	Unknown(f Failure)
 }
 

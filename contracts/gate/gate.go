@@ -1,7 +1,7 @@
 // Package gate says whether a target may be used as a fallback now, and why: one function for the resolver, the
 // dispatcher and the console.
 //
-// It imports ent and internal/tasks, never graph, dispatch or providers.
+// It imports ent, internal/viewer, internal/tasks and contracts/report, never graph, dispatch or providers.
 package gate
 
 import "time"
@@ -21,6 +21,6 @@ type Decision struct {
 	Allowed   bool
 	State     State
 	Reasons   []string
-	CheckedAt *time.Time
-	ExpiresAt *time.Time
+	CheckedAt *time.Time // when the result that decides was stored
+	ExpiresAt *time.Time // when a pass ends by age
 }

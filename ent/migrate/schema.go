@@ -52,9 +52,9 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "attempt_number_job_id",
+				Name:    "attempt_job_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{AttemptsColumns[1], AttemptsColumns[24]},
+				Columns: []*schema.Column{AttemptsColumns[24], AttemptsColumns[1]},
 			},
 			{
 				Name:    "attempt_one_starting",
@@ -161,9 +161,9 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "job_idempotency_key_owner_id",
+				Name:    "job_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{JobsColumns[1], JobsColumns[16]},
+				Columns: []*schema.Column{JobsColumns[16], JobsColumns[1]},
 			},
 			{
 				Name:    "job_owner_id_created_at_id",
@@ -215,9 +215,9 @@ var (
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "jobevent_number_job_id",
+				Name:    "jobevent_job_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{JobEventsColumns[1], JobEventsColumns[8]},
+				Columns: []*schema.Column{JobEventsColumns[8], JobEventsColumns[1]},
 			},
 		},
 	}
@@ -270,7 +270,7 @@ func init() {
 	AttemptsTable.ForeignKeys[0].RefTable = JobsTable
 	AttemptsTable.Annotation = &entsql.Annotation{}
 	AttemptsTable.Annotation.Checks = map[string]string{
-		"attempts_finished": "(state IN ('STARTING','RUNNING','UNKNOWN')) = (finished_at IS NULL)",
+		"attempts_finished": "((state IN ('STARTING','RUNNING','UNKNOWN')) = (finished_at IS NULL))",
 		"attempts_reason":   "reason IN ('PRIMARY','RETRY','FALLBACK','HEDGE','MANUAL')",
 		"attempts_state":    "state IN ('STARTING','RUNNING','UNKNOWN','SUCCEEDED','FAILED','CANCELLED','SUPERSEDED')",
 	}
@@ -284,7 +284,7 @@ func init() {
 	JobsTable.Annotation = &entsql.Annotation{}
 	JobsTable.Annotation.Checks = map[string]string{
 		"jobs_state":  "state IN ('QUEUED','RUNNING','UNKNOWN','WAITING','SUCCEEDED','FAILED','CANCELLED')",
-		"jobs_winner": "(state = 'SUCCEEDED') = (completed_by_id IS NOT NULL) AND (completed_by_id IS NULL) = (result IS NULL)",
+		"jobs_winner": "((state = 'SUCCEEDED') = (completed_by_id IS NOT NULL) AND (completed_by_id IS NULL) = (result IS NULL))",
 	}
 	JobEventsTable.ForeignKeys[0].RefTable = AttemptsTable
 	JobEventsTable.ForeignKeys[1].RefTable = JobsTable

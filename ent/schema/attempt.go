@@ -21,7 +21,7 @@ func (Attempt) Annotations() []schema.Annotation {
 		entsql.Checks(map[string]string{
 			"attempts_state":    "state IN ('STARTING','RUNNING','UNKNOWN','SUCCEEDED','FAILED','CANCELLED','SUPERSEDED')",
 			"attempts_reason":   "reason IN ('PRIMARY','RETRY','FALLBACK','HEDGE','MANUAL')",
-			"attempts_finished": "(state IN ('STARTING','RUNNING','UNKNOWN')) = (finished_at IS NULL)",
+			"attempts_finished": "((state IN ('STARTING','RUNNING','UNKNOWN')) = (finished_at IS NULL))",
 		}),
 	}
 }
@@ -79,9 +79,9 @@ func (Attempt) Edges() []ent.Edge {
 // Indexes of the Attempt.
 func (Attempt) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("number").Edges("job").Unique(),
+		index.Fields("job_id", "number").Unique(),
 		// The second line behind the job row's lock.
-		index.Edges("job").Unique().StorageKey("attempt_one_starting").
+		index.Fields("job_id").Unique().StorageKey("attempt_one_starting").
 			Annotations(entsql.IndexWhere("state = 'STARTING'")),
 		index.Fields("lease_expires_at").StorageKey("attempt_leased").
 			Annotations(entsql.IndexWhere("lease_expires_at IS NOT NULL")),

@@ -20,7 +20,7 @@ func (Job) Annotations() []schema.Annotation {
 		entgql.QueryField("jobs"),
 		entsql.Checks(map[string]string{
 			"jobs_state":  "state IN ('QUEUED','RUNNING','UNKNOWN','WAITING','SUCCEEDED','FAILED','CANCELLED')",
-			"jobs_winner": "(state = 'SUCCEEDED') = (completed_by_id IS NOT NULL) AND (completed_by_id IS NULL) = (result IS NULL)",
+			"jobs_winner": "((state = 'SUCCEEDED') = (completed_by_id IS NOT NULL) AND (completed_by_id IS NULL) = (result IS NULL))",
 		}),
 	}
 }
@@ -70,7 +70,7 @@ func (Job) Edges() []ent.Edge {
 // Indexes of the Job.
 func (Job) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("idempotency_key").Edges("owner").Unique(),
+		index.Fields("owner_id", "idempotency_key").Unique(),
 		index.Fields("owner_id", "created_at", "id"),
 		index.Fields("state", "created_at"),
 		index.Fields("task_version"),

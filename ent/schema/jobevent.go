@@ -42,5 +42,5 @@ func (JobEvent) Edges() []ent.Edge {
 
 // Indexes of the JobEvent.
 func (JobEvent) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("number").Edges("job").Unique()}
+	return []ent.Index{index.Fields("job_id", "number").Unique()}
 }

@@ -6,14 +6,13 @@ package tasks
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
+	"text/template"
 	"time"
 
 	"github.com/docket-gateway/docket/internal/schema"
 )
 
-// Definition is one version of a task. It is immutable.
+// Definition is one version of a task. It is immutable and safe for concurrent use.
 type Definition struct {
 	Name    string
 	Version string // as written in task.yaml, for people
@@ -29,10 +28,13 @@ type Definition struct {
 	Retry           RetryPolicy
 	Contract        ContractPolicy
 
-	InputSchemaJSON  json.RawMessage
-	OutputSchemaJSON json.RawMessage
+	InputSchemaJSON  json.RawMessage // canonical form
+	OutputSchemaJSON json.RawMessage // canonical form
 	InputSchema      *schema.Schema
 	OutputSchema     *schema.Schema
+
+	system *template.Template
+	prompt *template.Template
 }
 
 // RetryPolicy bounds the retries at one target of one job.
@@ -49,35 +51,7 @@ type ContractPolicy struct {
 	RequireRoundtrip bool
 }
 
-// Prompt is what a provider is asked.
-type Prompt struct {
-	System string
-	User   string
+// Route returns the targets in the order in which they are tried: the primary, then the fallbacks.
+func (d *Definition) Route() []string {
+	return append([]string{d.Target}, d.Fallbacks...)
 }
-
-// Load reads one task folder.
-func Load(fsys fs.FS, dir string) (*Definition, error) {
-	return nil, errors.New("tasks: not built yet")
-}
-
-// Parse rebuilds a definition from its stored Content, and fails if the digest would differ.
-func Parse(content []byte) (*Definition, error) { return nil, errors.New("tasks: not built yet") }
-
-// Render fills the templates with a job's input.
-func (d *Definition) Render(input json.RawMessage) (Prompt, error) {
-	return Prompt{}, errors.New("tasks: not built yet")
-}
-
-// Catalog is the set of definitions that new jobs are created with.
-type Catalog struct{}
-
-// NewCatalog refuses two definitions of one name.
-func NewCatalog(defs ...*Definition) (*Catalog, error) {
-	return nil, errors.New("tasks: not built yet")
-}
-
-// Get returns the definition of that name.
-func (c *Catalog) Get(name string) (*Definition, bool) { return nil, false }
-
-// All returns the definitions in order of name.
-func (c *Catalog) All() []*Definition { return nil }

@@ -1,0 +1,224 @@
+package contracts
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docket-gateway/docket/internal/canonical"
+	"github.com/docket-gateway/docket/internal/tasks"
+)
+
+// MaxCaseBytes bounds a case file.
+const MaxCaseBytes = 1 << 20
+
+// casesFolder is where a task's cases lie, each in a file of its own.
+const casesFolder = "cases"
+
+// goldenSuffix marks the files beside the cases that hold what was recorded for them.
+const goldenSuffix = ".golden.json"
+
+// Case is one example of a task's use and what must hold for its output.
+type Case struct {
+	Name    string            // the file's name without .json
+	Input   json.RawMessage   // canonical form
+	Assert  []string          // CEL over input and output
+	Compare map[string]string // JSON pointer into the output → exact, subset, structure or tolerance:<number>
+}
+
+// Suite is a task version with the cases that prove it.
+type Suite struct {
+	Task        *tasks.Definition
+	Cases       []Case // in order of name
+	CasesDigest string // "sha256:" and 64 hex digits over all cases
+}
+
+// LoadSuites loads every task folder directly under the root of fsys with its cases, in order of name.
+func LoadSuites(fsys fs.FS) ([]Suite, error) {
+	defs, err := tasks.LoadAll(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		suites []Suite
+		errs   []error
+	)
+	for _, d := range defs {
+		s, err := LoadSuite(fsys, d.Name, d)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		suites = append(suites, s)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return suites, nil
+}
+
+// LoadSuite reads the cases in the task folder dir for the version task, which need not be the folder's own. A suite
+// without cases is an error: it would pass without having shown anything. Errors are *tasks.Error, joined.
+func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
+	folder := path.Join(dir, casesFolder)
+	entries, err := fs.ReadDir(fsys, folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Suite{}, &tasks.Error{File: folder, Err: err}
+	}
+	s := Suite{Task: task}
+	var errs []error
+	for _, e := range entries {
+		name, isCase := strings.CutSuffix(e.Name(), ".json")
+		if !isCase || strings.HasSuffix(e.Name(), goldenSuffix) || e.IsDir() {
+			continue
+		}
+		c, err := loadCase(fsys, path.Join(folder, e.Name()), name)
+		if err == nil {
+			err = c.checkInput(task)
+		}
+		if err != nil {
+			errs = append(errs, &tasks.Error{File: path.Join(folder, e.Name()), Err: err})
+			continue
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	if len(errs) > 0 {
+		return Suite{}, errors.Join(errs...)
+	}
+	if len(s.Cases) == 0 {
+		return Suite{}, &tasks.Error{File: folder, Err: errors.New("there is no case; a contract needs at least one")}
+	}
+	slices.SortFunc(s.Cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
+	s.CasesDigest, err = digestCases(s.Cases)
+	if err != nil {
+		return Suite{}, &tasks.Error{File: folder, Err: err}
+	}
+	return s, nil
+}
+
+// caseFile is a case as it is written.
+type caseFile struct {
+	Input   json.RawMessage   `json:"input"`
+	Assert  []string          `json:"assert"`
+	Compare map[string]string `json:"compare"`
+}
+
+func loadCase(fsys fs.FS, file, name string) (Case, error) {
+	f, err := fsys.Open(file)
+	if err != nil {
+		return Case{}, err
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(f, MaxCaseBytes+1))
+	if err != nil {
+		return Case{}, err
+	}
+	if len(raw) > MaxCaseBytes {
+		return Case{}, fmt.Errorf("the file is larger than %d bytes", MaxCaseBytes)
+	}
+	// Repeated keys are found here, which the decoder below would pass over.
+	if err := canonical.Check(raw); err != nil {
+		var syntax *canonical.SyntaxError
+		if errors.As(err, &syntax) {
+			return Case{}, fmt.Errorf("at byte %d (%q): %w", syntax.Offset, syntax.Pointer, err)
+		}
+		return Case{}, err
+	}
+	var cf caseFile
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&cf); err != nil {
+		return Case{}, err
+	}
+	if cf.Input == nil {
+		return Case{}, errors.New("input: is missing")
+	}
+	for i, expr := range cf.Assert {
+		if strings.TrimSpace(expr) == "" {
+			return Case{}, fmt.Errorf("assert[%d]: is empty", i)
+		}
+	}
+	for pointer, how := range cf.Compare {
+		if err := checkCompare(pointer, how); err != nil {
+			return Case{}, fmt.Errorf("compare[%q]: %w", pointer, err)
+		}
+	}
+	input, err := canonical.Canonicalize(cf.Input)
+	if err != nil {
+		return Case{}, fmt.Errorf("input: %w", err)
+	}
+	return Case{Name: name, Input: input, Assert: cf.Assert, Compare: cf.Compare}, nil
+}
+
+// pointerPattern is RFC 6901's grammar.
+var pointerPattern = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+func checkCompare(pointer, how string) error {
+	if !pointerPattern.MatchString(pointer) {
+		return errors.New("the key is not a JSON pointer")
+	}
+	switch how {
+	case "exact", "subset", "structure":
+		return nil
+	}
+	if tolerance, ok := strings.CutPrefix(how, "tolerance:"); ok {
+		if v, err := strconv.ParseFloat(tolerance, 64); err == nil && v >= 0 && v <= 1e18 {
+			return nil
+		}
+		return errors.New("the tolerance must be a number that is not negative")
+	}
+	return errors.New("must be exact, subset, structure or tolerance:<number>")
+}
+
+// checkInput refuses a case that no job could have: it would prove nothing.
+func (c Case) checkInput(task *tasks.Definition) error {
+	issues := task.InputSchema.Validate(c.Input)
+	if len(issues) == 0 {
+		return nil
+	}
+	errs := make([]error, len(issues))
+	for i, is := range issues {
+		errs[i] = fmt.Errorf("/input%s: %s (%s)", is.Pointer, is.Message, is.Rule)
+	}
+	return errors.Join(errs...)
+}
+
+func digestCases(cases []Case) (string, error) {
+	type entry struct {
+		Name    string            `json:"name"`
+		Input   json.RawMessage   `json:"input"`
+		Assert  []string          `json:"assert"`
+		Compare map[string]string `json:"compare"`
+	}
+	list := make([]entry, len(cases))
+	for i, c := range cases {
+		list[i] = entry(c)
+		// Left out and empty are the same case.
+		if list[i].Assert == nil {
+			list[i].Assert = []string{}
+		}
+		if list[i].Compare == nil {
+			list[i].Compare = map[string]string{}
+		}
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return "", err
+	}
+	canon, err := canonical.Canonicalize(raw)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canon)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

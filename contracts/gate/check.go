@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/docket-gateway/docket/contracts/report"
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/ent/predicate"
+	"github.com/docket-gateway/docket/internal/tasks"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// Current tells the digests of what this process would use now. A result for anything else does not open the gate.
+type Current interface {
+	// ConfigDigest is the digest of the target's provider configuration, adapter version included; ok is false if no
+	// provider of this process serves the target.
+	ConfigDigest(target string) (digest string, ok bool)
+	// CasesDigest is the digest of the task's cases; ok is false if this process does not know them.
+	CasesDigest(task string) (digest string, ok bool)
+}
+
+// Gate decides whether targets may be used as fallbacks. It is safe for concurrent use.
+type Gate struct {
+	current Current
+	now     func() time.Time
+}
+
+// New returns a gate. now is the clock, time.Now if nil.
+func New(current Current, now func() time.Time) *Gate {
+	if now == nil {
+		now = time.Now
+	}
+	return &Gate{current: current, now: now}
+}
+
+// Check says whether the target may stand in for the primary of this very task version, and if not, why. It reads through
+// q, so that it can be asked inside a transaction, and needs no viewer: results belong to no owner. An error means that
+// the database could not say; the caller must treat it as a refusal.
+func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition, target string) (Decision, error) {
+	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
+	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
+	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
+	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name)
+	if !w.configured || !w.suite {
+		return decide(nil, nil, w, g.now()), nil
+	}
+	latest, err := newest(ctx, q, contractresult.TaskVersion(task.Digest), contractresult.Target(target))
+	if err != nil {
+		return Decision{}, fmt.Errorf("read the newest contract result of %s at %s: %w", task.Name, target, err)
+	}
+	var other *stored
+	if latest == nil {
+		other, err = newest(ctx, q, contractresult.Task(task.Name), contractresult.Target(target), contractresult.TaskVersionNEQ(task.Digest))
+		if err != nil {
+			return Decision{}, fmt.Errorf("read the contract results of other versions of %s at %s: %w", task.Name, target, err)
+		}
+	}
+	return decide(latest, other, w, g.now()), nil
+}
+
+// newest returns the newest result that says something about an endpoint, nil if there is none. Replays are left out here
+// and refused in decide.
+func newest(ctx context.Context, q *ent.Client, where ...predicate.ContractResult) (*stored, error) {
+	row, err := q.ContractResult.Query().
+		Where(where...).
+		Where(contractresult.ModeIn(contractresult.ModeLive, contractresult.ModeRecord)).
+		// Two results of one microsecond: the id is time-ordered too.
+		Order(ent.Desc(contractresult.FieldCreatedAt, contractresult.FieldID)).
+		First(viewer.NewSystemContext(ctx))
+	if ent.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &stored{
+		id: row.ID, mode: report.Mode(row.Mode), passed: row.Passed, digest: row.Digest, createdAt: row.CreatedAt,
+		basis: report.Basis{
+			TaskVersion: row.TaskVersion, CasesDigest: row.CasesDigest, ConfigDigest: row.ConfigDigest, ChecksVersion: row.ChecksVersion,
+		},
+	}
+	var r report.Result
+	if json.Unmarshal(row.Report, &r) == nil {
+		s.report = &r
+	}
+	return s, nil
+}

@@ -1,0 +1,185 @@
+package gate_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the database of these tests
+
+	"github.com/docket-gateway/docket/contracts/gate"
+	"github.com/docket-gateway/docket/contracts/report"
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/enttest"
+	"github.com/docket-gateway/docket/internal/tasks"
+)
+
+// current is what this process would use: every digest there is, but for what is unknown.
+type current struct{ config, cases string }
+
+func (c current) ConfigDigest(target string) (string, bool) {
+	return c.config, target != "nobody/there"
+}
+func (c current) CasesDigest(task string) (string, bool) { return c.cases, task != "unknown" }
+
+type bundle struct {
+	client   *ent.Client
+	gate     *gate.Gate
+	recorder *gate.Recorder
+	now      *time.Time
+	task     *tasks.Definition
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+t.TempDir()+"/t.db?_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite")
+	require.NoError(t, err)
+	db.SetMaxOpenConns(1)
+	client := enttest.NewClient(t, enttest.WithOptions(ent.Driver(entsql.OpenDB(dialect.SQLite, db))))
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	b := &bundle{client: client, now: &now, task: &tasks.Definition{
+		Name: "triage", Digest: "sha256:v2", Contract: tasks.ContractPolicy{Runs: 1, MaxAge: time.Hour},
+	}}
+	clock := func() time.Time { return now }
+	b.gate = gate.New(current{"sha256:config", "sha256:cases"}, clock)
+	b.recorder = gate.NewRecorder(client, clock)
+	return b
+}
+
+// record stores a result of one check, then lets a second go by.
+func (b *bundle) record(t *testing.T, version string, mode report.Mode, status report.Status) {
+	t.Helper()
+	require.NoError(t, b.recorder.Record(t.Context(), report.Result{
+		Task: "triage", Target: "demo/laser", Mode: mode, Runs: 1, RanBy: "tester",
+		Basis: report.Basis{TaskVersion: version, CasesDigest: "sha256:cases", ConfigDigest: "sha256:config", ChecksVersion: report.ChecksVersion},
+		Cases: []report.Case{{Name: "one", Runs: []report.Run{{Number: 1, Checks: []report.Check{{Name: report.CheckSchema, Status: status, Message: "expected: a; came: b"}}}}}},
+	}))
+	*b.now = b.now.Add(time.Second)
+}
+
+func (b *bundle) check(t *testing.T, target string) gate.Decision {
+	t.Helper()
+	d, err := b.gate.Check(t.Context(), b.client, b.task, target)
+	require.NoError(t, err)
+	require.Equal(t, d.Allowed, d.State == gate.Passed)
+	require.Equal(t, d.Allowed, len(d.Reasons) == 0)
+	return d
+}
+
+func TestGate(t *testing.T) {
+	t.Parallel()
+
+	t.Run("ClosesOnAnEmptyDatabase", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, gate.Missing, setup(t).check(t, "demo/laser").State)
+	})
+
+	t.Run("OpensForARecordedPassOfThatTargetOnly", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		d := b.check(t, "demo/laser")
+		require.True(t, d.Allowed)
+		require.True(t, b.now.Add(-time.Second).Equal(*d.CheckedAt))
+		require.Equal(t, gate.Missing, b.check(t, "demo/fax").State)
+		require.Equal(t, gate.Missing, b.check(t, "nobody/there").State)
+	})
+
+	t.Run("NewestResultWins", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		b.record(t, "sha256:v2", report.Live, report.Failed)
+		d := b.check(t, "demo/laser")
+		require.Equal(t, gate.Failed, d.State)
+		require.Contains(t, d.Reasons[0], `case "one", run 1, check schema: expected: a; came: b`)
+		b.record(t, "sha256:v2", report.Record, report.Passed)
+		require.True(t, b.check(t, "demo/laser").Allowed)
+	})
+
+	t.Run("ReplaysNeitherOpenNorClose", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Replay, report.Passed)
+		require.Equal(t, gate.Missing, b.check(t, "demo/laser").State)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		b.record(t, "sha256:v2", report.Replay, report.Failed)
+		require.True(t, b.check(t, "demo/laser").Allowed)
+	})
+
+	t.Run("AnotherVersionsPassIsStale", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v1", report.Live, report.Passed)
+		d := b.check(t, "demo/laser")
+		require.Equal(t, gate.Stale, d.State)
+		require.Contains(t, d.Reasons[0], "sha256:v1")
+	})
+
+	t.Run("ClosesByAge", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		*b.now = b.now.Add(time.Hour)
+		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
+	})
+
+	t.Run("ClosesWhenThisProcessIsConfiguredOtherwise", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		b.gate = gate.New(current{"sha256:other", "sha256:cases"}, func() time.Time { return *b.now })
+		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
+		b.gate = gate.New(current{"sha256:config", "sha256:other"}, func() time.Time { return *b.now })
+		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
+	})
+
+	t.Run("AnswersInsideATransaction", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		tx, err := b.client.Tx(t.Context())
+		require.NoError(t, err)
+		d, err := b.gate.Check(t.Context(), tx.Client(), b.task, "demo/laser")
+		require.NoError(t, err)
+		require.NoError(t, tx.Rollback())
+		require.True(t, d.Allowed)
+	})
+
+	t.Run("NeverAllowsWhenTheDatabaseCannotSay", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("gone"))
+		d, err := b.gate.Check(ctx, b.client, b.task, "demo/laser")
+		require.Error(t, err)
+		require.False(t, d.Allowed)
+	})
+}
+
+func TestRecorder(t *testing.T) {
+	t.Parallel()
+
+	t.Run("JudgesByItself", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
+			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "tester", Passed: true,
+			Basis: report.Basis{TaskVersion: "sha256:v2", CasesDigest: "sha256:cases", ConfigDigest: "sha256:config", ChecksVersion: report.ChecksVersion},
+		}))
+		require.Equal(t, gate.Failed, b.check(t, "demo/laser").State)
+	})
+
+	t.Run("RefusesAnUnknownMode", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		require.Error(t, b.recorder.Record(t.Context(), report.Result{Task: "triage", Target: "demo/laser", Mode: "dream"}))
+	})
+}

@@ -1,0 +1,55 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/docket-gateway/docket/contracts/report"
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// Recorder stores contract results where the gate looks for them.
+type Recorder struct {
+	client *ent.Client
+	now    func() time.Time
+}
+
+// NewRecorder returns a recorder that writes through the client. now is the clock, time.Now if nil.
+func NewRecorder(client *ent.Client, now func() time.Time) *Recorder {
+	if now == nil {
+		now = time.Now
+	}
+	return &Recorder{client: client, now: now}
+}
+
+// Record stores one result under the time at which it is stored. It judges the result itself, so that nobody can store a
+// pass whose checks failed.
+func (r *Recorder) Record(ctx context.Context, res report.Result) error {
+	res.Judge()
+	raw, err := json.Marshal(res)
+	if err != nil {
+		return fmt.Errorf("encode the contract result: %w", err)
+	}
+	err = r.client.ContractResult.Create().
+		SetTask(res.Task).
+		SetTaskVersion(res.Basis.TaskVersion).
+		SetTarget(res.Target).
+		SetConfigDigest(res.Basis.ConfigDigest).
+		SetCasesDigest(res.Basis.CasesDigest).
+		SetChecksVersion(res.Basis.ChecksVersion).
+		SetDigest(res.Digest).
+		SetMode(contractresult.Mode(res.Mode)).
+		SetPassed(res.Passed).
+		SetReport(raw).
+		SetRanBy(res.RanBy).
+		SetCreatedAt(r.now().UTC().Truncate(time.Microsecond)).
+		Exec(viewer.NewSystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("store the contract result of %s at %s: %w", res.Task, res.Target, err)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// strict knows one token and nobody without one, as modes for production do.
+type strict struct{}
+
+func (strict) Authenticate(authorization string) (viewer.Viewer, error) {
+	if authorization != "Bearer good" {
+		return viewer.Viewer{}, ErrUnauthenticated
+	}
+	return viewer.Viewer{Issuer: "strict", Subject: "s"}, nil
+}
+
+type testBundle struct {
+	called bool
+	viewer viewer.Viewer
+	ok     bool
+}
+
+// serve sends a request through g. headers are "Name: value" lines; Host is set apart.
+func serve(g *Guard, method, host string, headers ...string) (*httptest.ResponseRecorder, *testBundle) {
+	b := &testBundle{}
+	h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b.called = true
+		b.viewer, b.ok = viewer.FromContext(r.Context())
+	}))
+	r := httptest.NewRequest(method, "http://"+host+"/graphql", nil)
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w, b
+}
+
+const localHost = "127.0.0.1:8080"
+
+var upgrade = []string{"Connection: Upgrade", "Upgrade: websocket"}
+
+func TestGuardPutsViewerIntoContext(t *testing.T) {
+	t.Parallel()
+	_, b := serve(NewDevGuard(), http.MethodPost, localHost)
+	require.Equal(t, testBundle{true, viewer.Viewer{Issuer: "dev", Subject: "local", Operator: true}, true}, *b)
+	_, b = serve(NewDevGuard(), http.MethodPost, "localhost:8080", "Authorization: Bearer dev:alice")
+	require.Equal(t, testBundle{true, viewer.Viewer{Issuer: "dev", Subject: "alice"}, true}, *b)
+}
+
+func TestGuardAnswers401InGraphQLShape(t *testing.T) {
+	t.Parallel()
+	for name, headers := range map[string][]string{
+		"Malformed":          {"Authorization: Basic YQ=="},
+		"PresentButEmpty":    {"Authorization: "},
+		"TwoHeaders":         {"Authorization: Bearer dev:alice", "Authorization: Bearer dev:bob"},
+		"MalformedOnUpgrade": append([]string{"Authorization: nonsense"}, upgrade...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, b := serve(NewDevGuard(), http.MethodGet, localHost, headers...)
+			require.False(t, b.called)
+			require.Equal(t, http.StatusUnauthorized, w.Code)
+			require.Equal(t, "Bearer", w.Header().Get("WWW-Authenticate"))
+			requireCode(t, w, CodeUnauthenticated)
+		})
+	}
+	w, _ := serve(NewGuard(strict{}), http.MethodPost, "docket.example", "Accept: application/graphql-response+json")
+	require.Equal(t, http.StatusUnauthorized, w.Code)
+	require.Contains(t, w.Header().Get("Content-Type"), "application/graphql-response+json")
+}
+
+func requireCode(t *testing.T, w *httptest.ResponseRecorder, code string) {
+	t.Helper()
+	var body struct {
+		Errors []struct {
+			Message    string
+			Extensions struct{ Code string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &body), w.Body.String())
+	require.Len(t, body.Errors, 1)
+	require.NotEmpty(t, body.Errors[0].Message)
+	require.Equal(t, code, body.Errors[0].Extensions.Code)
+}
+
+func TestGuardRefusesOtherSites(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method, host string
+		headers      []string
+		refused      bool
+	}{
+		"NoBrowser":               {http.MethodPost, localHost, nil, false},
+		"SameOrigin":              {http.MethodPost, localHost, []string{"Sec-Fetch-Site: same-origin", "Origin: http://" + localHost}, false},
+		"TypedByUser":             {http.MethodGet, localHost, []string{"Sec-Fetch-Site: none"}, false},
+		"CrossSitePost":           {http.MethodPost, localHost, []string{"Sec-Fetch-Site: cross-site"}, true},
+		"OtherPortOfThisHost":     {http.MethodPost, localHost, []string{"Sec-Fetch-Site: same-site"}, true},
+		"OldBrowserOtherOrigin":   {http.MethodPost, localHost, []string{"Origin: https://evil.example"}, true},
+		"OldBrowserSameOrigin":    {http.MethodPost, localHost, []string{"Origin: http://" + localHost}, false},
+		"NullOrigin":              {http.MethodPost, localHost, []string{"Origin: null"}, true},
+		"CrossSiteGet":            {http.MethodGet, localHost, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}, true},
+		"CrossSiteEventSource":    {http.MethodGet, localHost, []string{"Origin: https://evil.example"}, true},
+		"CrossSiteLink":           {http.MethodGet, localHost, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, false},
+		"CrossSiteFrame":          {http.MethodGet, localHost, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, true},
+		"CrossSiteFormNavigation": {http.MethodPost, localHost, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, true},
+		"RebindingPost":           {http.MethodPost, "evil.example:8080", []string{"Sec-Fetch-Site: same-origin", "Origin: http://evil.example:8080"}, true},
+		"RebindingGet":            {http.MethodGet, "evil.example", nil, true},
+		"CrossSiteUpgrade":        {http.MethodGet, localHost, append([]string{"Origin: https://evil.example"}, upgrade...), true},
+		"UpgradeAsLink": {http.MethodGet, localHost,
+			append([]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, upgrade...), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, b := serve(NewDevGuard(), c.method, c.host, c.headers...)
+			require.Equal(t, !c.refused, b.called)
+			if c.refused {
+				require.Equal(t, http.StatusForbidden, w.Code)
+				requireCode(t, w, CodeForbidden)
+			}
+		})
+	}
+}
+
+func TestGuardWithCredentialsAnswersAnyHost(t *testing.T) {
+	t.Parallel()
+	_, b := serve(NewGuard(strict{}), http.MethodPost, "docket.example", "Authorization: Bearer good")
+	require.True(t, b.ok)
+}
+
+func TestGuardLetsUpgradesPassToConnectionInit(t *testing.T) {
+	t.Parallel()
+	_, b := serve(NewGuard(strict{}), http.MethodGet, "docket.example", upgrade...)
+	require.True(t, b.called)
+	require.False(t, b.ok, "nobody yet")
+	w, b := serve(NewGuard(strict{}), http.MethodPost, "docket.example", upgrade...)
+	require.False(t, b.called, "a POST is no handshake")
+	require.Equal(t, http.StatusUnauthorized, w.Code)
+	_, b = serve(NewDevGuard(), http.MethodGet, localHost, upgrade...)
+	require.Equal(t, "local", b.viewer.Subject)
+}
+
+func TestFromInitPayload(t *testing.T) {
+	t.Parallel()
+	local := viewer.Viewer{Issuer: "dev", Subject: "local", Operator: true}
+	for name, c := range map[string]struct {
+		payload  map[string]any
+		fallback viewer.Viewer
+		want     viewer.Viewer
+	}{
+		"NoPayload":    {nil, local, local},
+		"OtherKeys":    {map[string]any{"x": 1}, local, local},
+		"Credentials":  {map[string]any{"Authorization": "Bearer dev:alice"}, local, viewer.Viewer{Issuer: "dev", Subject: "alice"}},
+		"LowerCaseKey": {map[string]any{"authorization": "Bearer dev:alice"}, viewer.Viewer{}, viewer.Viewer{Issuer: "dev", Subject: "alice"}},
+		"Nobody":       {nil, viewer.Viewer{}, viewer.Viewer{}},
+		"Malformed":    {map[string]any{"Authorization": "alice"}, local, viewer.Viewer{}},
+		"Empty":        {map[string]any{"Authorization": ""}, local, viewer.Viewer{}},
+		"Null":         {map[string]any{"Authorization": nil}, local, viewer.Viewer{}},
+		"NotText":      {map[string]any{"Authorization": []any{"Bearer dev:alice"}}, local, viewer.Viewer{}},
+		"Twice":        {map[string]any{"Authorization": "Bearer dev:alice", "authorization": "Bearer dev:alice"}, local, viewer.Viewer{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := NewDevGuard().FromInitPayload(c.payload, c.fallback)
+			require.Equal(t, c.want, got)
+			if c.want == (viewer.Viewer{}) {
+				require.ErrorIs(t, err, ErrUnauthenticated)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestCheckOrigin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		host, origin string
+		want         bool
+	}{
+		"NoBrowser":   {localHost, "", true},
+		"SameOrigin":  {localHost, "http://" + localHost, true},
+		"OtherPort":   {localHost, "http://127.0.0.1:3000", false},
+		"OtherName":   {localHost, "http://localhost:8080", false},
+		"OtherSite":   {localHost, "https://evil.example", false},
+		"NullOrigin":  {localHost, "null", false},
+		"Rebinding":   {"evil.example:8080", "http://evil.example:8080", false},
+		"RebindingNo": {"evil.example:8080", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(http.MethodGet, "http://"+c.host+"/graphql", nil)
+			if c.origin != "" {
+				r.Header.Set("Origin", c.origin)
+			}
+			require.Equal(t, c.want, NewDevGuard().CheckOrigin(r))
+			require.Equal(t, http.MethodGet, r.Method)
+		})
+	}
+}

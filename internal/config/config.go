@@ -1,0 +1,124 @@
+// Package config reads Docket's configuration: the built-in defaults, then one optional YAML file, then the environment.
+// It is strict, because a key that is silently ignored is a setting that somebody believes in.
+//
+// It imports nothing of this module; internal/app maps it to what the other packages take.
+package config
+
+import "time"
+
+// Config is the whole configuration. Every key, its bounds and its environment variable stand in docs/configuration.md.
+type Config struct {
+	Listen          string        `yaml:"listen"`           // host:port
+	Database        DSN           `yaml:"database"`         // sqlite://path or postgres://…
+	Auth            Auth          `yaml:"auth"`             //
+	Tasks           []string      `yaml:"tasks"`            // folders of task definitions, at least one
+	Providers       []Provider    `yaml:"providers"`        // at least one, names unique
+	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
+	Workers         int           `yaml:"workers"`          // 1 to 10000
+	Limits          Limits        `yaml:"limits"`
+	Log             Log           `yaml:"log"`
+
+	// Warnings are for the log at start: what was read and cannot have any effect. They hold no values.
+	Warnings []string `yaml:"-"`
+}
+
+// Auth says how a request's principal is found.
+type Auth struct {
+	Mode string `yaml:"mode"` // dev
+}
+
+// Provider is one configured provider; its models are the targets name/model.
+type Provider struct {
+	Name             string        `yaml:"name"`               // lower case letters, digits, - and _; at most 63
+	Kind             string        `yaml:"kind"`               // one of Kinds
+	BaseURL          string        `yaml:"base_url"`           // https, or http on loopback
+	APIKeyEnv        string        `yaml:"api_key_env"`        // the name of an environment variable, never a key
+	AckTimeout       time.Duration `yaml:"ack_timeout"`        // 1ms to 10m
+	IdleTimeout      time.Duration `yaml:"idle_timeout"`       // 1ms to 1h
+	TotalTimeout     time.Duration `yaml:"total_timeout"`      // 1ms to 24h, not below the two above
+	Linger           time.Duration `yaml:"linger"`             // 0s to 24h
+	PresumeDeadAfter time.Duration `yaml:"presume_dead_after"` // 0s (off) to 168h
+	Idempotent       bool          `yaml:"idempotent"`
+	MaxConcurrency   int           `yaml:"max_concurrency"` // 1 to 10000
+	Models           []Model       `yaml:"models"`          // at least one, names unique
+
+	// APIKey is what the variable that APIKeyEnv names held when the configuration was loaded; it is not a key of the file.
+	APIKey Secret `yaml:"-"`
+}
+
+// Model is one model of a provider.
+type Model struct {
+	Name            string `yaml:"name"`              // 1 to 255 printable ASCII characters without spaces
+	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
+	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
+	Tokenizer       string `yaml:"tokenizer"`         // may be empty
+	PricePerMillion Prices `yaml:"price_per_million"` //
+}
+
+// Prices are per million tokens; both or none.
+type Prices struct {
+	Input  Price `yaml:"input"`
+	Output Price `yaml:"output"`
+}
+
+// Limits bound what one request may ask for.
+type Limits struct {
+	Body         Bytes `yaml:"body"`          // 1KiB to 64MiB
+	Depth        int   `yaml:"depth"`         // 1 to 1000
+	Input        Bytes `yaml:"input"`         // 1B to body
+	ParserTokens int   `yaml:"parser_tokens"` // 100 to 1000000
+	Aliases      int   `yaml:"aliases"`       // 1 to 10000
+	Complexity   int   `yaml:"complexity"`    // 1 to 1000000
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // text, json
+}
+
+// The kinds of provider.
+const (
+	KindOpenAI           = "openai"
+	KindAnthropic        = "anthropic"
+	KindGemini           = "gemini"
+	KindOpenAICompatible = "openai-compatible"
+	KindDemo             = "demo"
+)
+
+// AuthModeDev trusts what the client says that it is, on loopback listeners only.
+const AuthModeDev = "dev"
+
+// Default is the configuration of a machine that has none: SQLite in the working directory and simulated targets.
+func Default() *Config {
+	demo := defaultProvider()
+	demo.Name, demo.Kind = "demo", KindDemo
+	// demo/fax falls silent until idle_timeout: short, so that a first look at UNKNOWN costs seconds.
+	demo.AckTimeout, demo.IdleTimeout, demo.TotalTimeout, demo.Linger = 5*time.Second, 5*time.Second, 30*time.Second, 30*time.Second
+	for _, name := range []string{"inkjet", "laser", "fax"} {
+		demo.Models = append(demo.Models, Model{Name: name, ContextWindow: 8192, MaxOutputTokens: 2048})
+	}
+	return &Config{
+		Listen:          "127.0.0.1:8080",
+		Database:        NewDSN("sqlite://docket.db"),
+		Auth:            Auth{Mode: AuthModeDev},
+		Tasks:           []string{"./contracts/tasks"},
+		Providers:       []Provider{demo},
+		Lease:           15 * time.Second,
+		ShutdownTimeout: 25 * time.Second,
+		Workers:         64,
+		Limits: Limits{
+			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
+		},
+		Log: Log{Level: "info", Format: "text"},
+	}
+}
+
+// defaultProvider holds what an entry of providers has unless it says otherwise.
+func defaultProvider() Provider {
+	return Provider{
+		AckTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second, TotalTimeout: 120 * time.Second, Linger: 120 * time.Second,
+		MaxConcurrency: 32,
+	}
+}

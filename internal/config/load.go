@@ -1,0 +1,100 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// DefaultPath is read when neither --config nor DOCKET_CONFIG names a file; it alone may be missing.
+const DefaultPath = "docket.yaml"
+
+// ErrInvalid is wrapped by every error about what a file or variable says, as against one that could not be read.
+var ErrInvalid = errors.New("invalid configuration")
+
+// Load reads the configuration: defaults, then the file, then the environment (entries "NAME=value", as os.Environ
+// gives them). The path is, in this order: path, DOCKET_CONFIG, docket.yaml; a file that was asked for by name must exist.
+// An error lists everything that is wrong, each with its key's path and where it was set; it never holds a value that
+// may be a secret.
+func Load(path string, environ []string) (*Config, error) {
+	env := newEnvironment(environ)
+	named := true
+	if path == "" {
+		path = env.values[envConfig]
+	}
+	if path == "" {
+		path, named = DefaultPath, false
+	}
+
+	cfg := Default()
+	l := &loader{origins: map[string]string{}}
+	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	switch {
+	case err == nil:
+		l.file(cfg, path, text)
+	case !named && errors.Is(err, fs.ErrNotExist):
+	default:
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	l.environment(cfg, env)
+	// What could not be read has left its default behind: validating that would only repeat the complaint.
+	if len(l.problems) == 0 {
+		l.validate(cfg)
+	}
+	if len(l.problems) > 0 {
+		return nil, fmt.Errorf("%w:\n  %s", ErrInvalid, strings.Join(l.problems, "\n  "))
+	}
+	for i := range cfg.Providers {
+		p := &cfg.Providers[i]
+		// A key read from a mounted file often ends in a line break, which no header can carry.
+		p.APIKey = NewSecret(strings.TrimSpace(env.values[p.APIKeyEnv]))
+	}
+	cfg.Warnings = env.unknown(cfg)
+	return cfg, nil
+}
+
+// RequireKeys returns an error for each provider whose API key variable is not set. It is apart from Load, because
+// `docket migrate` and `docket version` work without keys.
+func (c *Config) RequireKeys() error {
+	var errs []error
+	for i, p := range c.Providers {
+		if p.APIKeyEnv != "" && !p.APIKey.IsSet() {
+			errs = append(errs, fmt.Errorf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// loader collects problems, and where each key was set.
+type loader struct {
+	origins  map[string]string // path to "docket.yaml:12" or "DOCKET_LISTEN"
+	problems []string
+}
+
+// problem notes what is wrong with the key at path. The nearest parent tells the place of a key that is missing.
+func (l *loader) problem(path, format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	if path != "" {
+		msg = path + ": " + msg
+	}
+	for p := path; ; {
+		if at, ok := l.origins[p]; ok {
+			msg = at + ": " + msg
+			break
+		}
+		if p == "" {
+			break
+		}
+		p = p[:max(strings.LastIndexAny(p, ".["), 0)]
+	}
+	l.problems = append(l.problems, msg)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestValidationRefuses(t *testing.T) {
+	t.Parallel()
+	provider := func(old, replacement string) string { return strings.Replace(minimal, old, replacement, 1) }
+	with := func(entry string) string { return provider("    models", "    "+entry+"\n    models") }
+	for name, c := range map[string]struct{ text, want string }{
+		"ListenWithoutPort":        {"listen: localhost\n", "listen: must be host:port"},
+		"ListenNamedPort":          {"listen: localhost:http\n", "listen: the port"},
+		"ListenHighPort":           {"listen: localhost:65536\n", "listen: the port"},
+		"DatabaseScheme":           {"database: docket.db\n", "database: must begin with"},
+		"SQLiteWithoutPath":        {"database: sqlite://\n", "database: sqlite:// must be followed"},
+		"SQLiteInMemory":           {"database: 'sqlite://:memory:'\n", "database: must be a file"},
+		"SQLiteParameters":         {"database: sqlite://a.db?mode=memory\n", "database: a SQLite path takes no parameters"},
+		"PostgresAddress":          {"database: postgres://h:x/db\n", "database: is not a valid postgres"},
+		"AuthMode":                 {"auth: {mode: none}\n", `auth.mode: "none" is not one of dev`},
+		"NoTasks":                  {"tasks: []\n", "tasks: must name at least one"},
+		"EmptyTask":                {"tasks: ['']\n", "tasks[0]: must name a folder"},
+		"TaskTwice":                {"tasks: [a, a]\n", "tasks[1]: is named twice"},
+		"NoProviders":              {"providers: []\n", "providers: must hold at least one"},
+		"ProviderTwice":            {minimal + strings.TrimPrefix(minimal, "providers:\n"), `providers[1].name: "local" is already`},
+		"ProviderName":             {provider("name: local", "name: a/b"), "providers[0].name: must be"},
+		"NoProviderName":           {provider("name: local", "idempotent: true"), "providers[0].name: must be"},
+		"Kind":                     {provider("openai-compatible", "azure"), `providers[0].kind: "azure" is not one of openai`},
+		"PlainHTTP":                {provider("http://127.0.0.1:1", "http://models.example"), "providers[0].base_url: must be https except on loopback"},
+		"LoopbackLookalike":        {provider("http://127.0.0.1:1", "http://localhost.example"), "providers[0].base_url: must be https"},
+		"Scheme":                   {provider("http://127.0.0.1:1", "ftp://127.0.0.1"), "providers[0].base_url: must be https"},
+		"NoBaseURL":                {provider("    base_url: http://127.0.0.1:1/v1\n", ""), "providers[0].base_url: must be set"},
+		"RelativeBaseURL":          {provider("http://127.0.0.1:1/v1", "/v1"), "providers[0].base_url: is not a URL"},
+		"UserInBaseURL":            {provider("http://", "http://u:p@"), "providers[0].base_url: must not hold a user"},
+		"QueryInBaseURL":           {provider("/v1", "/v1?key=1"), "providers[0].base_url: must not hold a query"},
+		"KeyForKeyEnv":             {with("api_key_env: sk-abc"), "providers[0].api_key_env: must be the name"},
+		"LowerCaseKeyEnv":          {with("api_key_env: AIzaSyabc"), "providers[0].api_key_env: must be the name"},
+		"NoKeyEnv":                 {provider("openai-compatible", "anthropic"), "providers[0].api_key_env: must name"},
+		"DemoWithBaseURL":          {provider("openai-compatible", "demo"), "providers[0].base_url: must be left out"},
+		"DemoWithKey":              {strings.Replace(with("api_key_env: K"), "openai-compatible", "demo", 1), "providers[0].api_key_env: must be left out"},
+		"ZeroTotalTimeout":         {with("total_timeout: 0s"), "providers[0].total_timeout: 0s is not between"},
+		"ZeroAckTimeout":           {with("ack_timeout: 0s"), "providers[0].ack_timeout: 0s is not between"},
+		"AckTimeoutAboveTotal":     {with("ack_timeout: 121s"), "providers[0].ack_timeout: 2m1s is not between 1ms and 2m0s"},
+		"IdleTimeoutAboveTotal":    {with("idle_timeout: 121s"), "providers[0].idle_timeout: 2m1s is not between"},
+		"LongLinger":               {with("linger: 25h"), "providers[0].linger: 25h0m0s is not between"},
+		"LongPresumeDeadAfter":     {with("presume_dead_after: 169h"), "providers[0].presume_dead_after: 169h0m0s is not between"},
+		"NoConcurrency":            {with("max_concurrency: 0"), "providers[0].max_concurrency: 0 is not between"},
+		"NoModels":                 {provider("[{name: m}]", "[]"), "providers[0].models: must hold at least one"},
+		"ModelTwice":               {provider("[{name: m}]", "[{name: m}, {name: m}]"), `providers[0].models[1].name: "m" is already`},
+		"ModelName":                {provider("{name: m}", "{name: 'a b'}"), "providers[0].models[0].name: must be"},
+		"NegativeContextWindow":    {provider("{name: m}", "{name: m, context_window: -1}"), "providers[0].models[0].context_window: -1 is not"},
+		"OutputAboveContextWindow": {provider("{name: m}", "{name: m, context_window: 5, max_output_tokens: 6}"), "models[0].max_output_tokens: must not be above context_window (5)"},
+		"Tokenizer":                {provider("{name: m}", "{name: m, tokenizer: 'a b'}"), "providers[0].models[0].tokenizer: must be"},
+		"HalfAPrice":               {provider("{name: m}", "{name: m, price_per_million: {input: 1}}"), "providers[0].models[0].price_per_million: must hold both"},
+		"SmallBody":                {"limits: {body: 1023B}\n", "limits.body: 1023B is not between 1KiB and 64MiB"},
+		"LargeBody":                {"limits: {body: 65MiB}\n", "limits.body: 65MiB is not between"},
+		"InputAboveBody":           {"limits: {input: 2MiB}\n", "limits.input: 2MiB is not between 1B and 1MiB"},
+		"ParserTokens":             {"limits: {parser_tokens: 1}\n", "limits.parser_tokens: 1 is not between"},
+		"Aliases":                  {"limits: {aliases: 0}\n", "limits.aliases: 0 is not between"},
+		"Complexity":               {"limits: {complexity: 0}\n", "limits.complexity: 0 is not between"},
+		"LongShutdown":             {"shutdown_timeout: 11m\n", "shutdown_timeout: 11m0s is not between"},
+		"LogLevel":                 {"log: {level: loud}\n", `log.level: "loud" is not one of`},
+		"LogFormat":                {"log: {format: xml}\n", `log.format: "xml" is not one of`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(write(t, c.text), nil)
+			require.ErrorIs(t, err, ErrInvalid)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestValidationAccepts(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"IPv6Listener":   "listen: '[::1]:8080'\n",
+		"AnyPort":        "listen: 127.0.0.1:0\n",
+		"AbsoluteSQLite": "database: sqlite:///var/lib/docket/docket.db\n",
+		"PostgreSQL":     "database: postgresql://u:p@h/db?sslmode=require\n",
+		"UnixSocket":     "database: postgres:///docket?host=/run/postgresql\n",
+		"RemoteOverTLS":  strings.Replace(minimal, "http://127.0.0.1:1", "https://models.example", 1),
+		"LocalhostName":  strings.Replace(minimal, "http://127.0.0.1:1", "http://localhost:11434", 1),
+		"IPv6BaseURL":    strings.Replace(minimal, "http://127.0.0.1:1/v1", "'http://[::1]:1/v1'", 1),
+		"ModelWithSlash": strings.Replace(minimal, "name: m", "name: meta-llama/Llama-3.1-8B", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(write(t, text), nil)
+			require.NoError(t, err)
+		})
+	}
+}

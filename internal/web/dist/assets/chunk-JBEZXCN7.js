@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-S253YKHQ.js";import"./chunk-6OUXTGHO.js";import"./chunk-BMMUS2GM.js";import"./chunk-V22RHK54.js";import"./chunk-WJ2YJC7T.js";import"./chunk-4L5RI3VG.js";export{b as getWorker,a as jsonDefaults};

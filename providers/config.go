@@ -1,0 +1,199 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Config is one configured provider. A loader starts from Defaults, since a zero Linger means that nothing is waited for.
+type Config struct {
+	Name    string // first part of a target, without a slash
+	Kind    string // which factory builds its sender
+	BaseURL string // https, or http on loopback; empty for kinds that send nothing
+	APIKey  string // secret: never logged, stored or digested
+
+	AckTimeout       time.Duration // from the start to the acknowledgement; 0 is the default
+	IdleTimeout      time.Duration // longest silence after the acknowledgement; 0 is the default
+	TotalTimeout     time.Duration // one absolute deadline from the start; 0 is the default
+	Linger           time.Duration // how long a late answer is listened for after a time-out; 0 is not at all
+	PresumeDeadAfter time.Duration // documented bound on how long the provider can go on executing; 0 is off
+	Idempotent       bool          // the provider promises to run one key once
+	MaxConcurrency   int           // requests at once; 0 is the default
+
+	// StrictSchema asks an OpenAI-compatible server for strict schema adherence. Off by default: strict mode accepts
+	// only a part of JSON Schema and many compatible servers do not know it. Output is validated here in either case.
+	StrictSchema bool
+
+	Models []Model
+}
+
+// Model is one model of a provider. Its name may hold slashes.
+type Model struct {
+	Name            string
+	ContextWindow   int // tokens; 0 is not known
+	MaxOutputTokens int // tokens; 0 is not known
+	Tokenizer       string
+	PricePerMillion Price
+}
+
+// Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.
+type Price struct {
+	Input  string
+	Output string
+}
+
+// The defaults of Config's time-outs and concurrency.
+const (
+	DefaultAckTimeout     = 10 * time.Second
+	DefaultIdleTimeout    = 20 * time.Second
+	DefaultTotalTimeout   = 120 * time.Second
+	DefaultLinger         = 120 * time.Second
+	DefaultMaxConcurrency = 32
+)
+
+// Defaults is what a provider's configuration starts from.
+func Defaults() Config {
+	return Config{
+		AckTimeout:     DefaultAckTimeout,
+		IdleTimeout:    DefaultIdleTimeout,
+		TotalTimeout:   DefaultTotalTimeout,
+		Linger:         DefaultLinger,
+		MaxConcurrency: DefaultMaxConcurrency,
+	}
+}
+
+// WithDefaults fills the settings for which zero has no meaning of its own. Linger and PresumeDeadAfter stay.
+func (c Config) WithDefaults() Config {
+	if c.AckTimeout == 0 {
+		c.AckTimeout = DefaultAckTimeout
+	}
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = DefaultIdleTimeout
+	}
+	if c.TotalTimeout == 0 {
+		c.TotalTimeout = DefaultTotalTimeout
+	}
+	if c.MaxConcurrency == 0 {
+		c.MaxConcurrency = DefaultMaxConcurrency
+	}
+	return c
+}
+
+// ConfigError is one mistake in a provider's configuration. Problem never holds a secret.
+type ConfigError struct {
+	Path    string // e.g. providers[0].base_url
+	Problem string
+}
+
+func (e *ConfigError) Error() string { return e.Path + ": " + e.Problem }
+
+var (
+	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
+	modelName    = regexp.MustCompile(`^[!-~]{1,200}$`)
+	decimal      = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+)
+
+// Validate returns every mistake of c as joined ConfigErrors under the given path. A kind that needs no base URL may
+// leave it empty; whether one is needed is for the kind's factory to say.
+func (c Config) Validate(path string) error {
+	var errs []error
+	add := func(field, problem string, args ...any) {
+		errs = append(errs, &ConfigError{Path: path + "." + field, Problem: fmt.Sprintf(problem, args...)})
+	}
+	if !providerName.MatchString(c.Name) {
+		add("name", "must be 1 to 63 lower-case letters, digits, dots, dashes or underscores")
+	}
+	if c.BaseURL != "" {
+		if problem := checkBaseURL(c.BaseURL); problem != "" {
+			add("base_url", "%s", problem)
+		}
+	}
+	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		add("api_key_env", "the key holds white space or characters that a header cannot carry")
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+		zero  bool
+	}{
+		{"ack_timeout", c.AckTimeout, false}, {"idle_timeout", c.IdleTimeout, false}, {"total_timeout", c.TotalTimeout, false},
+		{"linger", c.Linger, true}, {"presume_dead_after", c.PresumeDeadAfter, true},
+	} {
+		if d.value < 0 || d.value == 0 && !d.zero {
+			add(d.field, "must be a positive duration, not %s", d.value)
+		}
+	}
+	if c.MaxConcurrency < 1 {
+		add("max_concurrency", "must be at least 1, not %d", c.MaxConcurrency)
+	}
+	if len(c.Models) == 0 {
+		add("models", "must name at least one model")
+	}
+	seen := map[string]int{}
+	for i, m := range c.Models {
+		at := fmt.Sprintf("models[%d]", i)
+		if !modelName.MatchString(m.Name) {
+			add(at+".name", "must be 1 to 200 printable ASCII characters without spaces")
+		} else if first, ok := seen[m.Name]; ok {
+			add(at+".name", "%q is already the name of models[%d]", m.Name, first)
+		} else {
+			seen[m.Name] = i
+		}
+		if m.ContextWindow < 0 {
+			add(at+".context_window", "must not be negative")
+		}
+		if m.MaxOutputTokens < 0 {
+			add(at+".max_output_tokens", "must not be negative")
+		}
+		for field, price := range map[string]string{"input": m.PricePerMillion.Input, "output": m.PricePerMillion.Output} {
+			if price != "" && !decimal.MatchString(price) {
+				add(at+".price_per_million."+field, "must be a decimal number such as 0.15")
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkBaseURL returns what is wrong with a base URL. Keys and prompts travel to it, so it must be encrypted unless it
+// stays on this machine; user information would be a secret in the digest.
+func checkBaseURL(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "is not a URL" // the parse error would quote it
+	case u.User != nil:
+		return "must not hold a user name or password"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "must not have a query or fragment"
+	case u.Host == "" || u.Hostname() == "":
+		return "must have a host"
+	case u.Scheme == "https":
+		return ""
+	case u.Scheme == "http" && isLoopback(u.Hostname()):
+		return ""
+	default:
+		return "must be https, except on loopback"
+	}
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// canonicalPrice makes 0.60 and 0.6 one price.
+func canonicalPrice(s string) string {
+	if r, ok := new(big.Rat).SetString(s); ok {
+		return r.RatString()
+	}
+	return s
+}

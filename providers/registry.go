@@ -1,0 +1,129 @@
+package providers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Factory builds the sender of one configured provider. It opens no connection.
+type Factory func(Config) (Provider, error)
+
+// Target is a model of a configured provider, ready to be sent to.
+type Target struct {
+	ID       string // provider/model
+	Provider string
+	Model    Model
+	Config   Config // the provider's, defaults filled in; its APIKey is empty
+	Sender   Provider
+}
+
+// Registry holds the configured targets. It does not change after NewRegistry and is safe for concurrent use.
+type Registry struct {
+	targets []Target
+	byID    map[string]int
+}
+
+// NewRegistry checks every configuration and builds its sender with the factory of its kind. It returns all mistakes
+// at once, as joined ConfigErrors that name the place, such as providers[0].base_url.
+func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, error) {
+	r := &Registry{byID: map[string]int{}}
+	var errs []error
+	names := map[string]int{}
+	for i, c := range configs {
+		path := fmt.Sprintf("providers[%d]", i)
+		c = c.WithDefaults()
+		bad := false
+		if err := c.Validate(path); err != nil {
+			errs, bad = append(errs, err), true
+		}
+		if first, ok := names[c.Name]; ok {
+			errs, bad = append(errs, &ConfigError{path + ".name", fmt.Sprintf("%q is already the name of providers[%d]", c.Name, first)}), true
+		} else {
+			names[c.Name] = i
+		}
+		factory, ok := factories[c.Kind]
+		if !ok {
+			kinds := strings.Join(slices.Sorted(maps.Keys(factories)), ", ")
+			errs, bad = append(errs, &ConfigError{path + ".kind", fmt.Sprintf("%q is not one of: %s", c.Kind, kinds)}), true
+		}
+		if bad {
+			continue
+		}
+		sender, err := factory(c)
+		if err != nil {
+			errs = append(errs, underPath(path, err))
+			continue
+		}
+		public := c
+		public.APIKey = ""
+		for _, m := range c.Models {
+			id := c.Name + "/" + m.Name
+			r.byID[id] = len(r.targets)
+			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender})
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return r, nil
+}
+
+// underPath puts a factory's ConfigError, whose path is a field's name, under the provider's path.
+func underPath(path string, err error) error {
+	var ce *ConfigError
+	if errors.As(err, &ce) {
+		return &ConfigError{Path: path + "." + ce.Path, Problem: ce.Problem}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// Lookup returns the target of that name. The provider is what stands before the first slash.
+func (r *Registry) Lookup(target string) (Target, bool) {
+	i, ok := r.byID[target]
+	if !ok {
+		return Target{}, false
+	}
+	return r.targets[i], true
+}
+
+// Targets returns all targets in the order of the configuration.
+func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
+
+// ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
+// depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices) and
+// the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
+// contract run can observe: linger, presume_dead_after, idempotent and max_concurrency.
+func (r *Registry) ConfigDigest(target string) (string, bool) {
+	t, ok := r.Lookup(target)
+	if !ok {
+		return "", false
+	}
+	// A struct's fields are encoded in their order, so equal configurations give equal bytes.
+	doc, err := json.Marshal(struct {
+		Target, Kind, BaseURL, Adapter string
+		StrictSchema                   bool
+		ContextWindow, MaxOutputTokens int
+		Tokenizer                      string
+		InputPrice, OutputPrice        string
+		Ack, Idle, Total               time.Duration
+	}{
+		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
+		t.Config.StrictSchema,
+		t.Model.ContextWindow, t.Model.MaxOutputTokens,
+		t.Model.Tokenizer,
+		canonicalPrice(t.Model.PricePerMillion.Input), canonicalPrice(t.Model.PricePerMillion.Output),
+		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
+	})
+	if err != nil {
+		return "", false // not reachable: strings and numbers only
+	}
+	sum := sha256.Sum256(doc)
+	return "sha256:" + hex.EncodeToString(sum[:]), true
+}
