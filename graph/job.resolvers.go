@@ -7,40 +7,69 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/graph/generated"
 	"github.com/docket-gateway/docket/graph/model"
 )
 
 func (r *attemptResolver) Error(ctx context.Context, obj *ent.Attempt) (*model.AttemptError, error) {
-	panic(fmt.Errorf("not implemented: Error - error"))
+	if obj.ErrorCode == nil {
+		return nil, nil
+	}
+	e := &model.AttemptError{Code: *obj.ErrorCode, RetryAfterMs: obj.ErrorRetryAfterMs}
+	if obj.ErrorMessage != nil {
+		e.Message = *obj.ErrorMessage
+	}
+	if obj.ErrorRetryable != nil {
+		e.Retryable = *obj.ErrorRetryable
+	}
+	return e, nil
 }
 
 func (r *attemptResolver) Usage(ctx context.Context, obj *ent.Attempt) (*model.Usage, error) {
-	panic(fmt.Errorf("not implemented: Usage - usage"))
+	return attemptUsage(obj), nil
 }
 
 func (r *jobResolver) Events(ctx context.Context, obj *ent.Job, after *int, first *int) ([]*ent.JobEvent, error) {
-	panic(fmt.Errorf("not implemented: Events - events"))
+	number, size, err := eventRange(after, first)
+	if err != nil || size == 0 {
+		return []*ent.JobEvent{}, err
+	}
+	return r.Client.JobEvent.Query().Where(jobevent.JobID(obj.ID), jobevent.NumberGT(number)).
+		Order(jobevent.ByNumber()).Limit(size).WithAttempt().All(ctx)
 }
 
 func (r *jobResolver) Usage(ctx context.Context, obj *ent.Job) (*model.Usage, error) {
-	panic(fmt.Errorf("not implemented: Usage - usage"))
+	attempts, err := obj.NamedAttempts(usageAttempts)
+	if ent.IsNotLoaded(err) {
+		attempts, err = obj.QueryAttempts().All(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return totalUsage(attempts)
 }
 
 func (r *jobResolver) Owner(ctx context.Context, obj *ent.Job) (string, error) {
-	panic(fmt.Errorf("not implemented: Owner - owner"))
+	return r.owners.subject(ctx, obj)
 }
 
 func (r *jobResolver) KeyExpiresAt(ctx context.Context, obj *ent.Job) (*time.Time, error) {
-	panic(fmt.Errorf("not implemented: KeyExpiresAt - keyExpiresAt"))
+	return nil, nil // a key lives as long as its job's row, and nothing deletes rows yet
 }
 
 func (r *jobEventResolver) Attempt(ctx context.Context, obj *ent.JobEvent) (*ent.Attempt, error) {
-	panic(fmt.Errorf("not implemented: Attempt - attempt"))
+	if obj.AttemptID == nil {
+		return nil, nil
+	}
+	a, err := obj.Edges.AttemptOrErr()
+	if ent.IsNotLoaded(err) {
+		a, err = r.Client.Attempt.Get(ctx, *obj.AttemptID)
+	}
+	return a, err
 }
 
 func (r *Resolver) JobEvent() generated.JobEventResolver { return &jobEventResolver{r} }

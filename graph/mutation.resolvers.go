@@ -7,30 +7,73 @@ package graph
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/graph/generated"
 	"github.com/docket-gateway/docket/graph/model"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/viewer"
 )
 
 func (r *mutationResolver) CreateJob(ctx context.Context, input model.CreateJobInput) (model.CreateJobResult, error) {
-	panic(fmt.Errorf("not implemented: CreateJob - createJob"))
+	key, err := idempotencyKey(ctx, input.IdempotencyKey)
+	if err != nil {
+		return createJobProblem(err)
+	}
+	created, err := r.Jobs.Create(ctx, jobs.CreateInput{
+		IdempotencyKey: key, Task: input.Task, Input: input.Input, Target: input.Target, Fallbacks: input.Fallbacks,
+		HedgeAfterMS: input.HedgeAfterMs, CallbackURL: input.CallbackURL,
+	})
+	if err != nil {
+		return createJobProblem(err)
+	}
+	return model.CreateJobSuccess{Job: created.Job, Replayed: created.Replayed}, nil
 }
 
 func (r *mutationResolver) StartAttempt(ctx context.Context, input model.StartAttemptInput) (model.StartAttemptResult, error) {
-	panic(fmt.Errorf("not implemented: StartAttempt - startAttempt"))
+	if kindOf(input.JobID) != jobPrefix {
+		return startAttemptProblem(jobs.ErrNotFound)
+	}
+	done, err := r.Jobs.StartAttempt(ctx, input.JobID, input.Target)
+	if err != nil {
+		return startAttemptProblem(err)
+	}
+	return model.StartAttemptSuccess{Attempt: done.Attempt, Job: done.Job}, nil
 }
 
 func (r *mutationResolver) CancelAttempt(ctx context.Context, input model.CancelAttemptInput) (model.CancelAttemptResult, error) {
-	panic(fmt.Errorf("not implemented: CancelAttempt - cancelAttempt"))
+	if kindOf(input.AttemptID) != attemptPrefix {
+		return cancelAttemptProblem(jobs.ErrNotFound)
+	}
+	done, err := r.Jobs.CancelAttempt(ctx, input.AttemptID, input.Note)
+	if err != nil {
+		return cancelAttemptProblem(err)
+	}
+	return model.CancelAttemptSuccess{Attempt: done.Attempt, Job: done.Job}, nil
 }
 
 func (r *mutationResolver) ResolveAttempt(ctx context.Context, input model.ResolveAttemptInput) (model.ResolveAttemptResult, error) {
-	panic(fmt.Errorf("not implemented: ResolveAttempt - resolveAttempt"))
+	if v, ok := viewer.FromContext(ctx); ok && v.SeesAll() && kindOf(input.AttemptID) != attemptPrefix {
+		return resolveAttemptProblem(jobs.ErrNotFound)
+	}
+	done, err := r.Jobs.ResolveAttempt(ctx, jobs.Resolution{
+		AttemptID: input.AttemptID, Outcome: attempt.State(input.Outcome), Result: input.Result, Note: input.Note,
+	})
+	if err != nil {
+		return resolveAttemptProblem(err)
+	}
+	return model.ResolveAttemptSuccess{Attempt: done.Attempt, Job: done.Job}, nil
 }
 
 func (r *mutationResolver) CancelJob(ctx context.Context, input model.CancelJobInput) (model.CancelJobResult, error) {
-	panic(fmt.Errorf("not implemented: CancelJob - cancelJob"))
+	if kindOf(input.JobID) != jobPrefix {
+		return cancelJobProblem(jobs.ErrNotFound)
+	}
+	cancelled, err := r.Jobs.CancelJob(ctx, input.JobID, input.Note)
+	if err != nil {
+		return cancelJobProblem(err)
+	}
+	return model.CancelJobSuccess{Job: cancelled}, nil
 }
 
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }

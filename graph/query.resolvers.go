@@ -7,28 +7,57 @@ package graph
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/graph/model"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/viewer"
 )
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.Viewer, error) {
-	panic(fmt.Errorf("not implemented: Viewer - viewer"))
+	v, ok := viewer.FromContext(ctx)
+	if !ok {
+		return nil, jobs.ErrUnauthenticated
+	}
+	return &model.Viewer{Subject: v.Subject, Operator: v.Operator}, nil
 }
 
 func (r *queryResolver) Job(ctx context.Context, id string) (*ent.Job, error) {
-	panic(fmt.Errorf("not implemented: Job - job"))
+	if kindOf(id) != jobPrefix {
+		return nil, nil
+	}
+	return r.oneJob(ctx, job.ID(id))
 }
 
 func (r *queryResolver) JobByKey(ctx context.Context, idempotencyKey string) (*ent.Job, error) {
-	panic(fmt.Errorf("not implemented: JobByKey - jobByKey"))
+	v, ok := viewer.FromContext(ctx)
+	if !ok {
+		return nil, jobs.ErrUnauthenticated
+	}
+	if !validKey(idempotencyKey) {
+		return nil, nil
+	}
+	return r.oneJob(ctx, job.OwnerID(v.OwnerID()), job.IdempotencyKey(idempotencyKey))
 }
 
 func (r *queryResolver) Tasks(ctx context.Context) ([]*model.Task, error) {
-	panic(fmt.Errorf("not implemented: Tasks - tasks"))
+	if _, ok := viewer.FromContext(ctx); !ok {
+		return nil, jobs.ErrUnauthenticated
+	}
+	out := []*model.Task{}
+	for _, d := range r.Catalog.All() {
+		out = append(out, &model.Task{
+			Name: d.Name, Version: d.Version, InputSchema: d.InputSchemaJSON, OutputSchema: d.OutputSchemaJSON,
+			Target: d.Target, Fallbacks: append([]string{}, d.Fallbacks...),
+		})
+	}
+	return out, nil
 }
 
 func (r *queryResolver) Targets(ctx context.Context, task *string) ([]*model.Target, error) {
-	panic(fmt.Errorf("not implemented: Targets - targets"))
+	if _, ok := viewer.FromContext(ctx); !ok {
+		return nil, jobs.ErrUnauthenticated
+	}
+	return r.targets(ctx, task)
 }

@@ -7,18 +7,27 @@ package graph
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph/generated"
 )
 
 func (r *subscriptionResolver) AttemptUpdated(ctx context.Context, jobID string) (<-chan *ent.Attempt, error) {
-	panic(fmt.Errorf("not implemented: AttemptUpdated - attemptUpdated"))
+	if err := r.watchable(ctx, jobID); err != nil {
+		return nil, err
+	}
+	return stream(ctx, r.Follower.Attempts(ctx, jobID)), nil
 }
 
 func (r *subscriptionResolver) JobEvents(ctx context.Context, jobID string, after *int) (<-chan *ent.JobEvent, error) {
-	panic(fmt.Errorf("not implemented: JobEvents - jobEvents"))
+	number, _, err := eventRange(after, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.watchable(ctx, jobID); err != nil {
+		return nil, err
+	}
+	return stream(ctx, r.Follower.Events(ctx, jobID, number)), nil
 }
 
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
