@@ -69,7 +69,7 @@ func TestRunner(t *testing.T) {
 			{"wrong type", `{"echo": 12}`, "/echo", "a number"},
 			{"null", `{"echo": null}`, "/echo", "null"},
 			{"missing key", `{}`, "", "an object with 0 keys"},
-			{"fences", "```json\n{\"echo\": \"x\"}\n```", "", "34 bytes that are not JSON"},
+			{"fences", "```json\n{\"echo\": \"x\"}\n```", "", "25 bytes that are not JSON"},
 			{"preamble", `Sure! {"echo": "x"}`, "", "bytes that are not JSON"},
 			{"two answers", `{"echo": "x"} {"echo": "y"}`, "", "JSON with something after it"},
 			{"nothing", ` `, "", "nothing"},

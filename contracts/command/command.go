@@ -64,7 +64,11 @@ func Run(ctx context.Context, suites []contracts.Suite, runner Runner, recorder 
 		results []report.Result
 		errs    []error
 	)
-	for _, p := range picked {
+	for i, p := range picked {
+		if ctx.Err() != nil {
+			errs = append(errs, fmt.Errorf("interrupted with %d of %d runs done: %w", i, len(picked), context.Cause(ctx)))
+			break
+		}
 		res, err := runner.Run(ctx, p.suite, p.target, o.Mode, o.Runs)
 		if err == nil {
 			err = recorder.Record(ctx, res)
@@ -72,9 +76,6 @@ func Run(ctx context.Context, suites []contracts.Suite, runner Runner, recorder 
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s at %s: %w", p.suite.Task.Name, p.target, err))
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	var b bytes.Buffer

@@ -98,13 +98,14 @@ func writeStatus(w io.Writer, format report.Format, list []Status) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
+	separator := "\n"
 	for _, s := range list {
 		for _, r := range s.Reasons {
-			if _, err := fmt.Fprintf(w, "\n%s at %s: %s", s.Task, s.Target, r); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s at %s: %s\n", separator, s.Task, s.Target, r); err != nil {
 				return err
 			}
+			separator = ""
 		}
 	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return nil
 }

@@ -2,22 +2,45 @@ package gate_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // the database of these tests
 
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/ent"
-	"github.com/docket-gateway/docket/ent/enttest"
+	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
+
+var databases = pgtest.New(pgtest.Template(func(dsn string) error {
+	ctx := context.Background()
+	s, err := store.Open(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Migrate(ctx), s.Close())
+}))
+
+func TestMain(m *testing.M) { databases.Main(m) }
+
+// onBoth runs the tests on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, test func(t *testing.T, setup func(t *testing.T) *bundle)) {
+	t.Helper()
+	for name, address := range map[string]func(t *testing.T) string{
+		"SQLite":     func(t *testing.T) string { return "sqlite://" + filepath.Join(t.TempDir(), "docket.db") },
+		"PostgreSQL": func(t *testing.T) string { return databases.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(t *testing.T) *bundle { return setup(t, address(t)) })
+		})
+	}
+}
 
 // current is what this process would use: every digest there is, but for what is unknown.
 type current struct{ config, cases string }
@@ -35,13 +58,13 @@ type bundle struct {
 	task     *tasks.Definition
 }
 
-func setup(t *testing.T) *bundle {
+func setup(t *testing.T, address string) *bundle {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+t.TempDir()+"/t.db?_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite")
+	st, err := store.Open(t.Context(), address)
 	require.NoError(t, err)
-	db.SetMaxOpenConns(1)
-	client := enttest.NewClient(t, enttest.WithOptions(ent.Driver(entsql.OpenDB(dialect.SQLite, db))))
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	require.NoError(t, st.Migrate(t.Context()))
+	client := st.Client()
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	b := &bundle{client: client, now: &now, task: &tasks.Definition{
 		Name: "triage", Digest: "sha256:v2", Contract: tasks.ContractPolicy{Runs: 1, MaxAge: time.Hour},
@@ -74,6 +97,10 @@ func (b *bundle) check(t *testing.T, target string) gate.Decision {
 
 func TestGate(t *testing.T) {
 	t.Parallel()
+	onBoth(t, testGate)
+}
+
+func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("ClosesOnAnEmptyDatabase", func(t *testing.T) {
 		t.Parallel()
@@ -166,6 +193,10 @@ func TestGate(t *testing.T) {
 
 func TestRecorder(t *testing.T) {
 	t.Parallel()
+	onBoth(t, testRecorder)
+}
+
+func testRecorder(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("JudgesByItself", func(t *testing.T) {
 		t.Parallel()

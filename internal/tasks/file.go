@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // taskFile is task.yaml with every default written out, so that a stored version keeps its behaviour when a later
@@ -126,13 +127,13 @@ type number string
 
 func (v *number) UnmarshalYAML(n ast.Node) error {
 	lit := n.GetToken().Value
-	switch n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode:
-		// JSON's grammar is the smaller one: no 0x10, no 1_000, no .5
-		if json.Valid([]byte(lit)) {
-			*v = number(lit)
-			return nil
-		}
+	_, whole := n.(*ast.IntegerNode)
+	_, fraction := n.(*ast.FloatNode)
+	exponent := n.GetToken().Type == token.StringType // the library takes an unquoted 1e-1 for a text
+	// JSON's grammar is the smaller one: no 0x10, no 1_000, no .5
+	if (whole || fraction || exponent) && json.Valid([]byte(lit)) {
+		*v = number(lit)
+		return nil
 	}
 	return at(n, "a decimal number such as 0.2 is expected")
 }

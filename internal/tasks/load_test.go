@@ -112,7 +112,7 @@ contract: {runs: 5, max_age: 24h, require_roundtrip: true}
 			{"NUL byte", tasks.FileSystem, "a\x00", "NUL"},
 			{"template syntax", tasks.FileSystem, "{{if}}", "missing value for if"},
 			{"unknown function", tasks.FilePrompt, "{{shell .Input}}", `function "shell" not defined`},
-			{"misspelt field", tasks.FilePrompt, "a\n{{json .Inptu.name}}", "prompt.tmpl:2:8: there is no .Inptu"},
+			{"misspelt field", tasks.FilePrompt, "a\n{{json .Inptu.name}}", "prompt.tmpl:2:13: there is no .Inptu"},
 			{"misspelt field of $", tasks.FilePrompt, "{{range .Input.l}}{{$.Shema}}{{end}}", "there is no .Shema"},
 			{"misspelt field in a condition", tasks.FilePrompt, "{{if .A}}x{{end}}", "there is no .A"},
 			{"misspelt field in an else", tasks.FilePrompt, "{{with .Input}}x{{else}}{{.B}}{{end}}", "there is no .B"},

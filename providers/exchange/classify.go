@@ -1,0 +1,224 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/docket-gateway/docket/providers"
+)
+
+// ErrAnswerTooLarge is what Answer.Body returns beyond MaxAnswer.
+var ErrAnswerTooLarge = errors.New("exchange: answer too large")
+
+// ErrorBody is what a provider's own error says. Message is only looked at for what kind of error it is and never
+// passed on, since providers quote keys and prompts in it.
+type ErrorBody struct {
+	Code    string
+	Type    string
+	Message string
+}
+
+// classifyStatus is the classification of answers that are not 2xx. whole says that the body came to its end.
+func classifyStatus(resp *http.Response, body []byte, whole bool, readError func([]byte) (ErrorBody, bool)) providers.Outcome {
+	status := resp.StatusCode
+	var e ErrorBody
+	own := false
+	if readError != nil {
+		e, own = readError(body)
+	}
+	own = own && whole
+	said := fmt.Sprintf("the provider answered %d%s", status, e.label())
+	var out providers.Outcome
+	switch {
+	case status >= 300 && status <= 399:
+		out = failed(providers.CodeRedirected, said+"; redirects are not followed")
+	case status == http.StatusTooManyRequests && e.SpendingLimit(), status == http.StatusPaymentRequired:
+		out = failed(providers.CodeQuotaExceeded, said)
+	case status == http.StatusTooManyRequests:
+		out = retryable(providers.CodeRateLimited, said)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		out = failed(providers.CodeUnauthorized, said)
+	case status == http.StatusRequestTimeout:
+		out = unknown(providers.CodeGateway, said)
+	case status >= 400 && status <= 499 && e.filtered():
+		out = failed(providers.CodeContentFilter, said)
+	case status >= 400 && status <= 499:
+		out = failed(providers.CodeBadRequest, said)
+	case status == 500 && own:
+		out = retryable(providers.CodeProviderError, said)
+	case (status == 503 || status == 529) && own:
+		out = retryable(providers.CodeOverloaded, said)
+	default:
+		// 502, 504, bare 500, 503 and 529, and 5xx that only boxes in the middle use: the provider may be working.
+		out = unknown(providers.CodeGateway, said)
+	}
+	if out.Kind == providers.Failed {
+		out.Failure.RetryAfter = retryAfter(resp.Header, time.Now())
+	}
+	return out
+}
+
+// InStream classifies an error object that came with status 200.
+func (e ErrorBody) InStream() providers.Outcome {
+	said := "the provider sent an error in its answer" + e.label()
+	word := strings.ToLower(e.Code + " " + e.Type)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(word, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case e.SpendingLimit(), e.Code == "402":
+		return failed(providers.CodeQuotaExceeded, said)
+	case e.filtered():
+		return failed(providers.CodeContentFilter, said)
+	case has("overloaded", "capacity", "unavailable", "insufficient_system_resource"), e.Code == "503", e.Code == "529":
+		return retryable(providers.CodeOverloaded, said)
+	case has("rate_limit", "too_many_requests"), e.Code == "429":
+		return retryable(providers.CodeRateLimited, said)
+	case has("authentication", "permission", "invalid_api_key"), e.Code == "401", e.Code == "403":
+		return failed(providers.CodeUnauthorized, said)
+	case has("server_error", "internal_error", "api_error"), e.Code == "500":
+		return retryable(providers.CodeProviderError, said)
+	default:
+		return failed(providers.CodeProviderError, said)
+	}
+}
+
+// SpendingLimit says whether waiting will not help because money or quota is used up.
+func (e ErrorBody) SpendingLimit() bool {
+	for _, word := range []string{e.Code, e.Type} {
+		switch strings.ToLower(word) {
+		case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error",
+			"insufficient_balance", "insufficient_credits", "quota_exceeded", "spending_limit_reached", "account_deactivated":
+			return true
+		}
+	}
+	message := strings.ToLower(e.Message)
+	for _, words := range []string{"exceeded your current quota", "spending limit", "spend limit", "billing hard limit",
+		"insufficient balance", "insufficient credits", "credit balance is too low"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e ErrorBody) filtered() bool {
+	for _, word := range []string{e.Code, e.Type} {
+		switch strings.ToLower(word) {
+		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation":
+			return true
+		}
+	}
+	return false
+}
+
+var word = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// label returns the provider's code or type in brackets, if it is a mere word.
+func (e ErrorBody) label() string {
+	for _, w := range []string{e.Code, e.Type} {
+		if word.MatchString(w) {
+			return " (" + w + ")"
+		}
+	}
+	return ""
+}
+
+// maxRetryAfter bounds what is kept of a Retry-After header, so that no sum of durations overflows.
+const maxRetryAfter = 30 * 24 * time.Hour
+
+// retryAfter reads Retry-After, in seconds or as an HTTP date, and OpenAI's finer retry-after-ms. A date is compared
+// with the answer's own Date where there is one, so that the two clocks need not agree.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return clamp(ms / 1000)
+	}
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(value, 64); err == nil {
+		return clamp(s)
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return clamp(at.Sub(now).Seconds())
+}
+
+func clamp(seconds float64) time.Duration {
+	if math.IsNaN(seconds) || seconds <= 0 {
+		return 0
+	}
+	if seconds >= maxRetryAfter.Seconds() {
+		return maxRetryAfter
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// interrupted classifies an error in the middle of a 2xx answer's body.
+func interrupted(err error) (providers.OutcomeKind, *providers.Failure) {
+	if errors.Is(err, ErrAnswerTooLarge) {
+		return providers.Failed, &providers.Failure{Code: providers.CodeMalformedAnswer,
+			Message: fmt.Sprintf("the answer is larger than %d MiB", MaxAnswer>>20)}
+	}
+	return providers.Unknown, &providers.Failure{Code: providers.CodeConnectionLost,
+		Message: "the connection was lost in the middle of the answer: " + reason(err)}
+}
+
+// reason says what an error was without quoting it: messages of net/http hold URLs and pieces of what was received.
+func reason(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &dns):
+		return "the host's name was not resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "connection reset"
+	case errors.Is(err, syscall.EPIPE):
+		return "broken pipe"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "ended early"
+	case errors.Is(err, io.EOF):
+		return "closed"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return "timed out"
+	case errors.As(err, &op):
+		return op.Op + " failed"
+	default:
+		return "protocol error"
+	}
+}
+
+func failed(code, message string) providers.Outcome {
+	return providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{Code: code, Message: message}}
+}
+
+func retryable(code, message string) providers.Outcome {
+	out := failed(code, message)
+	out.Failure.Retryable = true
+	return out
+}
+
+func unknown(code, message string) providers.Outcome {
+	return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: code, Message: message}}
+}
