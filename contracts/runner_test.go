@@ -156,7 +156,7 @@ func TestRunner(t *testing.T) {
 		t.Parallel()
 		var keys []string
 		for i := range 500 {
-			keys = append(keys, `"`+strings.Repeat("k", 300)+strings.Repeat("x", i)+`": 1`)
+			keys = append(keys, `"`+strings.Repeat("k", 3000)+strings.Repeat("x", i)+`": 1`)
 		}
 		check := run(t, always(`{"echo": "x", `+strings.Join(keys, ",")+`}`), 1).Failures()[0].Check
 		require.LessOrEqual(t, len(check.Problems), 20)

@@ -147,6 +147,9 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 		d := b.check(t, "demo/laser")
 		require.Equal(t, gate.Stale, d.State)
 		require.Contains(t, d.Reasons[0], "sha256:v1")
+		require.Equal(t, gate.Missing, b.check(t, "demo/fax").State, "a pass of another target says nothing")
+		b.task = &tasks.Definition{Name: "invoice", Digest: "sha256:v9", Contract: b.task.Contract}
+		require.Equal(t, gate.Missing, b.check(t, "demo/laser").State, "a pass of another task says nothing")
 	})
 
 	t.Run("ClosesByAge", func(t *testing.T) {
