@@ -73,6 +73,14 @@ var (
 				},
 			},
 			{
+				Name:    "attempt_waiting",
+				Unique:  false,
+				Columns: []*schema.Column{AttemptsColumns[15]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'STARTING'",
+				},
+			},
+			{
 				Name:    "attempt_state_created_at",
 				Unique:  false,
 				Columns: []*schema.Column{AttemptsColumns[4], AttemptsColumns[14]},

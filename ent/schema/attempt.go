@@ -85,6 +85,7 @@ func (Attempt) Indexes() []ent.Index {
 			Annotations(entsql.IndexWhere("state = 'STARTING'")),
 		index.Fields("lease_expires_at").StorageKey("attempt_leased").
 			Annotations(entsql.IndexWhere("lease_expires_at IS NOT NULL")),
+		index.Fields("due_at").StorageKey("attempt_waiting").Annotations(entsql.IndexWhere("state = 'STARTING'")),
 		index.Fields("state", "created_at"),
 	}
 }

@@ -134,7 +134,13 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, message st
 		Message    string            `json:"message"`
 		Extensions map[string]string `json:"extensions"`
 	}
-	body := map[string][]graphqlError{"errors": {{Message: message, Extensions: map[string]string{"code": code}}}}
+	body, err := json.Marshal(map[string][]graphqlError{
+		"errors": {{Message: message, Extensions: map[string]string{"code": code}}},
+	})
+	if err != nil {
+		http.Error(w, code, status)
+		return
+	}
 	contentType := "application/json; charset=utf-8"
 	if strings.Contains(r.Header.Get("Accept"), "application/graphql-response+json") {
 		contentType = "application/graphql-response+json; charset=utf-8"
@@ -143,5 +149,5 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, message st
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+	_, _ = w.Write(body)
 }

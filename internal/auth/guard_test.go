@@ -29,13 +29,14 @@ type testBundle struct {
 }
 
 // serve sends a request through g. headers are "Name: value" lines; Host is set apart.
-func serve(g *Guard, method, host string, headers ...string) (*httptest.ResponseRecorder, *testBundle) {
+func serve(t *testing.T, g *Guard, method, host string, headers ...string) (*httptest.ResponseRecorder, *testBundle) {
+	t.Helper()
 	b := &testBundle{}
 	h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b.called = true
 		b.viewer, b.ok = viewer.FromContext(r.Context())
 	}))
-	r := httptest.NewRequest(method, "http://"+host+"/graphql", nil)
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+"/graphql", nil)
 	for _, line := range headers {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Add(name, value)
@@ -51,9 +52,9 @@ var upgrade = []string{"Connection: Upgrade", "Upgrade: websocket"}
 
 func TestGuardPutsViewerIntoContext(t *testing.T) {
 	t.Parallel()
-	_, b := serve(NewDevGuard(), http.MethodPost, localHost)
+	_, b := serve(t, NewDevGuard(), http.MethodPost, localHost)
 	require.Equal(t, testBundle{true, viewer.Viewer{Issuer: "dev", Subject: "local", Operator: true}, true}, *b)
-	_, b = serve(NewDevGuard(), http.MethodPost, "localhost:8080", "Authorization: Bearer dev:alice")
+	_, b = serve(t, NewDevGuard(), http.MethodPost, "localhost:8080", "Authorization: Bearer dev:alice")
 	require.Equal(t, testBundle{true, viewer.Viewer{Issuer: "dev", Subject: "alice"}, true}, *b)
 }
 
@@ -67,14 +68,14 @@ func TestGuardAnswers401InGraphQLShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, b := serve(NewDevGuard(), http.MethodGet, localHost, headers...)
+			w, b := serve(t, NewDevGuard(), http.MethodGet, localHost, headers...)
 			require.False(t, b.called)
 			require.Equal(t, http.StatusUnauthorized, w.Code)
 			require.Equal(t, "Bearer", w.Header().Get("WWW-Authenticate"))
 			requireCode(t, w, CodeUnauthenticated)
 		})
 	}
-	w, _ := serve(NewGuard(strict{}), http.MethodPost, "docket.example", "Accept: application/graphql-response+json")
+	w, _ := serve(t, NewGuard(strict{}), http.MethodPost, "docket.example", "Accept: application/graphql-response+json")
 	require.Equal(t, http.StatusUnauthorized, w.Code)
 	require.Contains(t, w.Header().Get("Content-Type"), "application/graphql-response+json")
 }
@@ -121,7 +122,7 @@ func TestGuardRefusesOtherSites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, b := serve(NewDevGuard(), c.method, c.host, c.headers...)
+			w, b := serve(t, NewDevGuard(), c.method, c.host, c.headers...)
 			require.Equal(t, !c.refused, b.called)
 			if c.refused {
 				require.Equal(t, http.StatusForbidden, w.Code)
@@ -133,19 +134,19 @@ func TestGuardRefusesOtherSites(t *testing.T) {
 
 func TestGuardWithCredentialsAnswersAnyHost(t *testing.T) {
 	t.Parallel()
-	_, b := serve(NewGuard(strict{}), http.MethodPost, "docket.example", "Authorization: Bearer good")
+	_, b := serve(t, NewGuard(strict{}), http.MethodPost, "docket.example", "Authorization: Bearer good")
 	require.True(t, b.ok)
 }
 
 func TestGuardLetsUpgradesPassToConnectionInit(t *testing.T) {
 	t.Parallel()
-	_, b := serve(NewGuard(strict{}), http.MethodGet, "docket.example", upgrade...)
+	_, b := serve(t, NewGuard(strict{}), http.MethodGet, "docket.example", upgrade...)
 	require.True(t, b.called)
 	require.False(t, b.ok, "nobody yet")
-	w, b := serve(NewGuard(strict{}), http.MethodPost, "docket.example", upgrade...)
+	w, b := serve(t, NewGuard(strict{}), http.MethodPost, "docket.example", upgrade...)
 	require.False(t, b.called, "a POST is no handshake")
 	require.Equal(t, http.StatusUnauthorized, w.Code)
-	_, b = serve(NewDevGuard(), http.MethodGet, localHost, upgrade...)
+	_, b = serve(t, NewDevGuard(), http.MethodGet, localHost, upgrade...)
 	require.Equal(t, "local", b.viewer.Subject)
 }
 
@@ -198,7 +199,7 @@ func TestCheckOrigin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequest(http.MethodGet, "http://"+c.host+"/graphql", nil)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+c.host+"/graphql", nil)
 			if c.origin != "" {
 				r.Header.Set("Origin", c.origin)
 			}

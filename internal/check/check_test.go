@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -70,6 +71,19 @@ func TestRunSteps(t *testing.T) {
 			require.Contains(t, stdout.String(), "first ok in 0s")
 		})
 	}
+
+	t.Run("GoesOnAfterAStepThatCouldNotRunButDoesNotCallItOK", func(t *testing.T) {
+		t.Parallel()
+		var stdout, stderr bytes.Buffer
+		ran := false
+		code := runSteps(t.Context(), []step{
+			{name: "govulncheck", run: func(context.Context) error { return fmt.Errorf("%w (database not reached)", errNotRun) }},
+			{name: "test", run: func(context.Context) error { ran = true; return nil }},
+		}, &stdout, &stderr)
+		require.Equal(t, exitOK, code)
+		require.True(t, ran)
+		require.Equal(t, "== govulncheck\ngovulncheck: not run (database not reached)\n== test\n", stdout.String())
+	})
 
 	t.Run("PrintsNothingAfterTheLastStep", func(t *testing.T) {
 		t.Parallel()
@@ -157,8 +171,12 @@ func TestUnmet(t *testing.T) {
 
 func TestRequirements(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"postgresql", "chromium", "gcc", "libc6-dev"}, packagesOf(requirements(true)))
-	require.Equal(t, []string{"postgresql", "chromium"}, packagesOf(requirements(false)), "only the race detector needs a compiler")
+	env := map[string]string{}
+	getenv := func(key string) string { return env[key] }
+	require.Equal(t, []string{"postgresql", "chromium", "gcc", "libc6-dev"}, packagesOf(requirements(true, getenv)))
+	require.Equal(t, []string{"postgresql", "chromium"}, packagesOf(requirements(false, getenv)), "only the race detector needs a compiler")
+	env["DOCKET_TEST_CHROMIUM"] = "/some/where"
+	require.Equal(t, []string{"postgresql"}, packagesOf(requirements(false, getenv)), "no package mends a wrong path")
 }
 
 func TestDatabaseNotReached(t *testing.T) {

@@ -15,12 +15,12 @@ import (
 // requirement is something that must be installed on the machine.
 type requirement struct {
 	check    func() error // says what is missing and how to install it on each platform
-	packages []string     // Debian's
+	packages []string     // Debian's; none if no package helps
 }
 
 // preflight installs what is missing where it may: as root, with apt-get. Anywhere else it says what to install.
 func (c *checker) preflight(ctx context.Context) error {
-	needed := requirements(c.race)
+	needed := requirements(c.race, os.Getenv)
 	missing, err := unmet(needed)
 	if err == nil {
 		return nil
@@ -29,6 +29,9 @@ func (c *checker) preflight(ctx context.Context) error {
 		return err
 	}
 	packages := packagesOf(missing)
+	if len(packages) == 0 {
+		return err
+	}
 	_, _ = fmt.Fprintf(c.stdout, "   installing %s\n", strings.Join(packages, ", "))
 	if installErr := c.install(ctx, packages); installErr != nil {
 		return errors.Join(err, installErr)
@@ -53,11 +56,21 @@ func (c *checker) install(ctx context.Context, packages []string) error {
 	return nil
 }
 
-func requirements(race bool) []requirement {
+func requirements(race bool, getenv func(string) string) []requirement {
+	browser := requirement{
+		check: func() error {
+			_, err := chromium.Find()
+			return err
+		},
+		packages: []string{"chromium"},
+	}
+	if getenv(chromium.EnvPath) != "" { // a wrong path, if anything
+		browser.packages = nil
+	}
 	needed := []requirement{
 		{
 			check: func() error {
-				if os.Getenv(pgtest.EnvAdminDSN) != "" {
+				if getenv(pgtest.EnvAdminDSN) != "" {
 					return nil
 				}
 				_, err := pgtest.FindBinaries()
@@ -65,17 +78,11 @@ func requirements(race bool) []requirement {
 			},
 			packages: []string{"postgresql"},
 		},
-		{
-			check: func() error {
-				_, err := chromium.Find()
-				return err
-			},
-			packages: []string{"chromium"},
-		},
+		browser,
 	}
 	if race {
 		needed = append(needed, requirement{
-			check:    func() error { return findCompiler(os.Getenv, exec.LookPath) },
+			check:    func() error { return findCompiler(getenv, exec.LookPath) },
 			packages: []string{"gcc", "libc6-dev"},
 		})
 	}

@@ -16,8 +16,7 @@ func (c *checker) govulncheck(ctx context.Context) error {
 	both := &checker{stdout: io.MultiWriter(c.stdout, &said), stderr: &said}
 	err := both.exec(ctx, nil, "go", tool("govulncheck", "./...")...)
 	if databaseNotReached(err, said.String()) {
-		_, _ = fmt.Fprintln(c.stdout, "govulncheck: not run (database not reached)")
-		return nil
+		return fmt.Errorf("%w (database not reached)", errNotRun)
 	}
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, said.String())

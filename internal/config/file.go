@@ -46,11 +46,11 @@ type walker struct {
 
 func (w *walker) value(n ast.Node, dst reflect.Value, path string) {
 	w.origins[path] = fmt.Sprintf("%s:%d", w.name, line(n))
-	switch n.Type() {
-	case ast.AnchorType, ast.AliasType, ast.TagType, ast.MergeKeyType:
+	switch n.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		w.problem(path, "anchors, aliases and tags are not supported")
 		return
-	case ast.NullType:
+	case *ast.NullNode:
 		w.problem(path, "has no value; leave the key out for its default")
 		return
 	}

@@ -30,7 +30,7 @@ func Load(path string, environ []string) (*Config, error) {
 
 	cfg := Default()
 	l := &loader{origins: map[string]string{}}
-	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
 		l.file(cfg, path, text)

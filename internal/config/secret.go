@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 )
@@ -42,17 +40,11 @@ func (s Secret) String() string {
 // GoString serves %#v.
 func (s Secret) GoString() string { return `config.Secret("` + s.String() + `")` }
 
-// Format serves every other verb: %d and %x would walk past String.
-func (s Secret) Format(f fmt.State, verb rune) { format(f, verb, s) }
-
 // LogValue serves log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText serves JSON object keys, YAML and text encoders.
+// MarshalText serves JSON, YAML and text encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalJSON serves encoding/json.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
 
 // DSN is the database's address. It prints without its password and parameters.
 type DSN struct{ v *string }
@@ -90,9 +82,6 @@ func (d DSN) String() string {
 // GoString serves %#v.
 func (d DSN) GoString() string { return `config.DSN("` + d.String() + `")` }
 
-// Format serves every verb.
-func (d DSN) Format(f fmt.State, verb rune) { format(f, verb, d) }
-
 // LogValue serves log/slog.
 func (d DSN) LogValue() slog.Value { return slog.StringValue(d.String()) }
 
@@ -103,15 +92,4 @@ func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 func (d *DSN) UnmarshalText(b []byte) error {
 	*d = NewDSN(string(b))
 	return nil
-}
-
-func format(f fmt.State, verb rune, v interface {
-	fmt.Stringer
-	fmt.GoStringer
-}) {
-	if verb == 'v' && f.Flag('#') {
-		_, _ = io.WriteString(f, v.GoString())
-		return
-	}
-	_, _ = io.WriteString(f, v.String())
 }

@@ -67,3 +67,25 @@ func TestDSNPrintsWhatHelps(t *testing.T) {
 	}
 	require.Empty(t, DSN{}.Reveal())
 }
+
+func TestSecretsShowThatTheyAreThere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		v              any
+		plain, asValue string
+	}{
+		{NewSecret("hunter2"), redacted, `config.Secret("[redacted]")`},
+		{Secret{}, "", `config.Secret("")`},
+		{NewDSN("postgres://u:hunter2@h/db"), "postgres://u@h/db", `config.DSN("postgres://u@h/db")`},
+	} {
+		require.Equal(t, c.plain, fmt.Sprintf("%v", c.v))
+		require.Equal(t, c.plain, fmt.Sprintf("%s", c.v))
+		require.Equal(t, c.asValue, fmt.Sprintf("%#v", c.v))
+		j, err := json.Marshal(c.v)
+		require.NoError(t, err)
+		require.Equal(t, `"`+c.plain+`"`, string(j))
+		valuer, ok := c.v.(slog.LogValuer)
+		require.True(t, ok)
+		require.Equal(t, c.plain, valuer.LogValue().String())
+	}
+}

@@ -6,10 +6,14 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math/rand/v2"
 	"time"
+
+	"go.jetify.com/typeid"
 
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/ent"
@@ -22,6 +26,8 @@ import (
 type Queue interface {
 	// Enqueue returns the entry's id. The entry is worked on at due or soon after it.
 	Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error)
+	// Alive returns which of the entries will still be worked on, or were taken by a worker less than grace ago.
+	Alive(ctx context.Context, entries []int64, grace time.Duration) (map[int64]bool, error)
 }
 
 // Gate says whether a target may be used as a fallback now.
@@ -39,12 +45,66 @@ type Notifier interface {
 	JobChanged(jobID string)
 }
 
+// Metrics counts what operators watch.
+type Metrics interface {
+	// RaceLost: an answer came for an attempt or a job that was already settled, and was dropped.
+	RaceLost()
+}
+
+// Deps are the service's collaborators. All are required.
+type Deps struct {
+	Store    *store.Store
+	Catalog  *tasks.Catalog
+	Queue    Queue
+	Gate     Gate
+	Targets  Targets
+	Notifier Notifier
+	Metrics  Metrics
+	Logger   *slog.Logger
+}
+
 // Options of the service. Zero values mean the defaults in brackets.
 type Options struct {
 	Lease    time.Duration // how long a worker holds an attempt without a sign of life [15s]
 	MaxInput int           // bytes of a job's input as JSON [256 KiB]
-	Logger   *slog.Logger  // [slog.Default()]
 }
+
+// Service is the life of jobs. It is safe for concurrent use, by any number of processes on one database.
+type Service struct {
+	store    *store.Store
+	catalog  *tasks.Catalog
+	queue    Queue
+	gate     Gate
+	targets  Targets
+	notifier Notifier
+	metrics  Metrics
+	log      *slog.Logger
+
+	lease    time.Duration
+	maxInput int
+	owners   *known  // owner rows that are there
+	versions *parsed // definitions by digest
+	jitter   func() float64
+}
+
+// New returns a service.
+func New(d Deps, o Options) *Service {
+	return &Service{
+		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, notifier: d.Notifier,
+		metrics: d.Metrics, log: d.Logger,
+		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10),
+		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,
+	}
+}
+
+// Lease is how long a worker holds an attempt without a sign of life.
+func (s *Service) Lease() time.Duration { return s.lease }
+
+// now is this process's clock in the precision that both databases keep. It dates rows; nothing is decided by it but when
+// a retry is due.
+func (s *Service) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+func newID(prefix string) string { return typeid.Must(typeid.WithPrefix(prefix)).String() }
 
 // CreateInput is a createJob request. Nil pointers and a nil Fallbacks mean left out.
 type CreateInput struct {

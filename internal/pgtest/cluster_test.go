@@ -110,6 +110,7 @@ func TestAbandonedClusters(t *testing.T) {
 	case <-time.After(stopTimeout):
 		require.Fail(t, "the abandoned server still runs")
 	}
+	require.Equal(t, "signal: killed", dead.server.cmd.ProcessState.String(), "it does not find out by itself")
 	require.Equal(t, 1, count(t, living.AdminDSN(), "SELECT 1"))
 }
 

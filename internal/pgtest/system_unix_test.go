@@ -5,10 +5,31 @@ package pgtest
 import (
 	"os/user"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
+
+func TestRestartWaitsForOldProcessesThatHoldTheSharedMemory(t *testing.T) {
+	t.Parallel()
+	cluster := StartFor(t)
+	conn, err := pgx.Connect(t.Context(), cluster.AdminDSN())
+	require.NoError(t, err)
+	backend := int(conn.PgConn().PID())
+	require.NoError(t, syscall.Kill(backend, syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(backend, syscall.SIGCONT) })
+	require.NoError(t, cluster.Kill())
+
+	restarted := make(chan error, 1)
+	go func() { restarted <- cluster.Restart(t.Context()) }()
+	require.Eventually(t, func() bool {
+		return strings.Contains(cluster.place.logTail(), "shared memory block")
+	}, startTimeout, pollInterval)
+	require.NoError(t, syscall.Kill(backend, syscall.SIGCONT))
+	require.NoError(t, <-restarted)
+}
 
 func TestUnprivileged(t *testing.T) {
 	t.Parallel()

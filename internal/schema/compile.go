@@ -49,6 +49,7 @@ type compiled struct {
 	at      map[string]*jsonschema.Schema // by location
 	dynamic bool                          // what a schema says depends on the way to it
 	anchors []*jsonschema.Schema          // with $dynamicAnchor, in order of location
+	asserts map[*jsonschema.Schema]*jsonschema.Schema
 }
 
 func compile(name string, raw []byte, load loader) (c *compiled, err error) {
@@ -66,7 +67,7 @@ func compile(name string, raw []byte, load loader) (c *compiled, err error) {
 	compiler.Draft = jsonschema.Draft2020
 	compiler.AssertFormat = true
 	compiler.LoadURL = load
-	c = &compiled{steps: &steps{left: stepsFor(0)}, at: map[string]*jsonschema.Schema{}}
+	c = &compiled{steps: &steps{left: stepsFor(0)}, at: map[string]*jsonschema.Schema{}, asserts: map[*jsonschema.Schema]*jsonschema.Schema{}}
 	compiler.RegisterExtension(extensionName, nil, c.steps)
 	if err := compiler.AddResource(location, bytes.NewReader(raw)); err != nil {
 		return nil, fmt.Errorf("schema %q: %w", name, err)

@@ -55,7 +55,7 @@ func (d *declarations) apply(s *jsonschema.Schema, v any, way scope) *evaluated 
 	if s == nil || s.Always != nil || size(v) == 0 { // true declares nothing, and only members are declared
 		return nothing
 	}
-	d.steps.take(1 + size(v))
+	d.steps.take(v)
 	at := visit{schema: s, node: reflect.ValueOf(v).Pointer()}
 	if !d.dynamic {
 		if known := d.seen[at]; known != nil {
@@ -172,10 +172,8 @@ func (d *declarations) inPlace(s *jsonschema.Schema, v any, way scope, e *evalua
 	for _, sub := range slices.Concat([]*jsonschema.Schema{s.Ref, recursive(s, way), d.dynamicTarget(s, way)}, s.AllOf) {
 		e.add(d.apply(sub, v, way))
 	}
-	for _, sub := range slices.Concat(s.AnyOf, s.OneOf) {
-		if d.valid(sub, v, way) {
-			e.add(d.apply(sub, v, way))
-		}
+	for _, sub := range slices.Concat(d.holding(s.AnyOf, v, way), d.holding(s.OneOf, v, way)) {
+		e.add(d.apply(sub, v, way))
 	}
 	if s.If != nil {
 		// The library takes then and else out of the dynamic scope around them, and what is valid is for it to say.
@@ -237,37 +235,6 @@ func (d *declarations) dynamicTarget(s *jsonschema.Schema, way scope) *jsonschem
 		}
 	}
 	return target
-}
-
-// valid says whether v is valid against s where the way to s counts.
-func (d *declarations) valid(s *jsonschema.Schema, v any, way scope) bool {
-	if d.dynamic {
-		s = d.behind(s, way)
-	}
-	return s.Validate(v) == nil
-}
-
-// behind returns a schema that says what s says at the end of way. The library has no call for it, but a copy of a
-// schema keeps what the library knows of its anchors, so the way is built again from copies that ask nothing themselves.
-func (d *declarations) behind(s *jsonschema.Schema, way scope) *jsonschema.Schema {
-	for _, outer := range slices.Backward(way) {
-		wrapper := *outer
-		v := reflect.ValueOf(&wrapper).Elem()
-		for i := range v.NumField() {
-			switch v.Type().Field(i).Name {
-			case "Location", "Draft", "RecursiveAnchor", "DynamicAnchor":
-				continue
-			}
-			if field := v.Field(i); field.CanSet() {
-				if field.SetZero(); field.Kind() == reflect.Int {
-					field.SetInt(-1)
-				}
-			}
-		}
-		wrapper.AllOf = []*jsonschema.Schema{s}
-		s = &wrapper
-	}
-	return s
 }
 
 // missing adds the outermost keys in v that nothing declares, in order of pointer, until there are enough.

@@ -91,7 +91,7 @@ func (s *Schema) check(raw []byte, output bool) (issues []Issue) {
 		return []Issue{{Rule: RuleLimit, Message: "The schema is not compiled."}}
 	}
 	defer s.pool.put(c)
-	c.steps.left = stepsFor(len(raw))
+	c.steps.start(len(raw), instance)
 	defer func() {
 		switch recover() {
 		case nil:

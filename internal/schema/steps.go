@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -10,11 +11,11 @@ import (
 
 const extensionName = "docket"
 
-// Steps of one validation: one for each schema that is applied to a value, and one for each of the value's members. A
-// schema needs a few per byte of text; one that needs many more needs exponentially many.
+// Steps of one validation: one for each schema that is applied to a value and one for each of the value's members, more
+// where the value lies deep. A schema needs a few per byte of text; one that needs many more needs exponentially many.
 const (
-	stepsAtLeast = 200_000
-	stepsPerByte = 32
+	stepsAtLeast = 1_000_000
+	stepsPerByte = 16
 )
 
 func stepsFor(length int) int { return stepsAtLeast + stepsPerByte*length }
@@ -23,10 +24,46 @@ var errSteps = errors.New("schema: too many steps")
 
 // steps counts the steps of a validation. The library calls it, as an extension, for each schema object that it
 // applies. Its extensions cannot tell one validation from another, so a compilation serves one at a time.
-type steps struct{ left int }
+type steps struct {
+	left  int
+	price map[uintptr]int // of a step at a deep array or object
+}
 
-// take panics with errSteps: the library has no other way out.
-func (s *steps) take(n int) {
+// start gives a validation its steps.
+func (s *steps) start(length int, instance any) {
+	s.left, s.price = stepsFor(length), nil
+	s.measure(instance, 0)
+}
+
+// shallow is the depth down to which a step costs one. Beyond it the library's own cost for one error, which writes the
+// way to it, grows with the square of the depth.
+const shallow = 32
+
+func (s *steps) measure(v any, depth int) {
+	if depth > shallow && size(v) > 0 {
+		if s.price == nil {
+			s.price = map[uintptr]int{}
+		}
+		s.price[reflect.ValueOf(v).Pointer()] = 1 + depth*depth/(shallow*shallow)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			s.measure(member, depth+1)
+		}
+	case []any:
+		for _, item := range v {
+			s.measure(item, depth+1)
+		}
+	}
+}
+
+// take counts the application of one schema to v. It panics with errSteps: the library has no other way out.
+func (s *steps) take(v any) {
+	n := 1 + size(v)
+	if n > 1 && s.price != nil {
+		n *= max(1, s.price[reflect.ValueOf(v).Pointer()])
+	}
 	if s.left -= n; s.left < 0 {
 		panic(errSteps)
 	}
@@ -52,7 +89,7 @@ type extension struct {
 
 // Validate implements jsonschema.ExtSchema.
 func (e *extension) Validate(_ jsonschema.ValidationContext, v any) error {
-	e.steps.take(1 + size(v))
+	e.steps.take(v)
 	return nil
 }
 

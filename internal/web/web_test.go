@@ -17,7 +17,7 @@ func get(t *testing.T, method, path string, headers ...string) *httptest.Respons
 	t.Helper()
 	h, err := Handler()
 	require.NoError(t, err)
-	r := httptest.NewRequest(method, path, nil)
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	for _, line := range headers {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)

@@ -72,7 +72,11 @@ func shown(text string) string {
 	return fmt.Sprintf(`document.querySelector(%q)?.innerText.replaceAll("\u00a0", " ").includes(%s)`, response, quote(text))
 }
 
+// quote writes text as a JavaScript string.
 func quote(text string) string {
-	b, _ := json.Marshal(text) // a string always marshals
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // text is always a string, and those marshal
+	}
 	return string(b)
 }

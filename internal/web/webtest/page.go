@@ -1,3 +1,5 @@
+// Package webtest drives Docket's page in a real Chromium that can reach no host but 127.0.0.1. It is for tests: of the page
+// alone, and of the page before the whole server.
 package webtest
 
 import (
@@ -16,15 +18,17 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/chromium"
 )
 
-// Deadline bounds a whole visit. A cold Chromium on a busy machine takes many seconds.
-const Deadline = 90 * time.Second
+// Deadline bounds a whole visit; one wait may take half of it. A cold Chromium takes seconds, on a busy machine many.
+const Deadline = 3 * time.Minute
 
 // Page is one visit in a browser of its own, closed when the test ends.
 type Page struct {
 	t    *testing.T
-	ctx  context.Context //nolint:containedctx // chromedp keeps the browser in it
+	ctx  context.Context // chromedp keeps the browser in it
 	host string
 
 	mu       sync.Mutex
@@ -35,14 +39,14 @@ type Page struct {
 // Open visits address, which must be on 127.0.0.1, in a fresh Chromium. It fails the test if there is no Chromium.
 func Open(t *testing.T, address string) *Page {
 	t.Helper()
-	path, err := FindChromium()
+	path, err := chromium.Find()
 	require.NoError(t, err)
 	u, err := url.Parse(address)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", u.Hostname(), "the browser reaches no other host")
 
 	p := &Page{t: t, host: u.Host}
-	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Deadline) // cleanups still use the browser
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),

@@ -7,6 +7,8 @@ CREATE UNIQUE INDEX `attempt_job_id_number` ON `attempts` (`job_id`, `number`);
 CREATE UNIQUE INDEX `attempt_one_starting` ON `attempts` (`job_id`) WHERE state = 'STARTING';
 -- create index "attempt_leased" to table: "attempts"
 CREATE INDEX `attempt_leased` ON `attempts` (`lease_expires_at`) WHERE lease_expires_at IS NOT NULL;
+-- create index "attempt_waiting" to table: "attempts"
+CREATE INDEX `attempt_waiting` ON `attempts` (`due_at`) WHERE state = 'STARTING';
 -- create index "attempt_state_created_at" to table: "attempts"
 CREATE INDEX `attempt_state_created_at` ON `attempts` (`state`, `created_at`);
 -- create "contract_results" table
@@ -69,6 +71,8 @@ DROP INDEX `contractresult_task_version_target_created_at`;
 DROP TABLE `contract_results`;
 -- reverse: create index "attempt_state_created_at" to table: "attempts"
 DROP INDEX `attempt_state_created_at`;
+-- reverse: create index "attempt_waiting" to table: "attempts"
+DROP INDEX `attempt_waiting`;
 -- reverse: create index "attempt_leased" to table: "attempts"
 DROP INDEX `attempt_leased`;
 -- reverse: create index "attempt_one_starting" to table: "attempts"

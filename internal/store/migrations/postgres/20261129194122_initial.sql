@@ -9,6 +9,8 @@ CREATE INDEX "attempt_leased" ON "attempts" ("lease_expires_at") WHERE (lease_ex
 CREATE UNIQUE INDEX "attempt_one_starting" ON "attempts" ("job_id") WHERE ((state)::text = 'STARTING'::text);
 -- create index "attempt_state_created_at" to table: "attempts"
 CREATE INDEX "attempt_state_created_at" ON "attempts" ("state", "created_at");
+-- create index "attempt_waiting" to table: "attempts"
+CREATE INDEX "attempt_waiting" ON "attempts" ("due_at") WHERE ((state)::text = 'STARTING'::text);
 -- create "contract_results" table
 CREATE TABLE "contract_results" ("id" character varying NOT NULL, "task" character varying NOT NULL, "task_version" character varying NOT NULL, "target" character varying NOT NULL, "config_digest" character varying NOT NULL, "cases_digest" character varying NOT NULL, "checks_version" character varying NOT NULL, "digest" character varying NOT NULL, "mode" character varying NOT NULL, "passed" boolean NOT NULL, "report" json NOT NULL, "ran_by" character varying NOT NULL, "created_at" timestamptz NOT NULL, PRIMARY KEY ("id"), CONSTRAINT "contract_results_mode" CHECK ((mode)::text = ANY ((ARRAY['live'::character varying, 'record'::character varying, 'replay'::character varying])::text[])));
 -- create index "contractresult_task_target_created_at" to table: "contract_results"
@@ -79,6 +81,8 @@ DROP INDEX "contractresult_task_version_target_created_at";
 DROP INDEX "contractresult_task_target_created_at";
 -- reverse: create "contract_results" table
 DROP TABLE "contract_results";
+-- reverse: create index "attempt_waiting" to table: "attempts"
+DROP INDEX "attempt_waiting";
 -- reverse: create index "attempt_state_created_at" to table: "attempts"
 DROP INDEX "attempt_state_created_at";
 -- reverse: create index "attempt_one_starting" to table: "attempts"

@@ -1,0 +1,163 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/ent/predicate"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// sweepBatch bounds one pass over orphans, so that a pass after an outage does not hold everything up.
+const sweepBatch = 200
+
+// Swept says what one pass did.
+type Swept struct {
+	Requeued int // never sent: another worker sends them
+	Unknown  int // sent by a worker that died
+}
+
+// SweepLeases settles attempts whose worker gave no sign of life for a lease. What was never sent gets a new queue entry;
+// what was sent is UNKNOWN, on purpose. Any number of processes may sweep at once.
+func (s *Service) SweepLeases(ctx context.Context) (Swept, error) {
+	sys := viewer.NewSystemContext(ctx)
+	orphans, err := s.store.Client().Attempt.Query().
+		Where(attempt.LeaseExpiresAtNotNil(), attempt.StateIn(attempt.StateSTARTING, attempt.StateRUNNING), s.leaseExpired()).
+		Order(ent.Asc(attempt.FieldLeaseExpiresAt)).Limit(sweepBatch).All(sys)
+	if err != nil {
+		return Swept{}, fmt.Errorf("find attempts whose lease is over: %w", err)
+	}
+	var swept Swept
+	var errs []error
+	for _, a := range orphans {
+		if err := s.sweepOne(sys, a, &swept); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return swept, errors.Join(errs...)
+}
+
+func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) error {
+	by, _ := viewer.FromContext(sys)
+	err := s.change(sys, by, a.JobID, func(c *change) error {
+		now, err := c.find(a.ID)
+		if err != nil {
+			return err
+		}
+		// Read again under the lock: the worker may have come back, or been first.
+		if now.LeaseToken == nil || a.LeaseToken == nil || *now.LeaseToken != *a.LeaseToken {
+			return errLost
+		}
+		if now.SentAt == nil {
+			if err := c.requeue(now, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired()); err != nil {
+				return err
+			}
+			swept.Requeued++
+			return nil
+		}
+		f := &Failure{Code: CodeWorkerLost, Message: "The worker died after it had sent the request; nobody can tell what became of it."}
+		if err := c.unknown(a.ID, Outcome{Failure: f}, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired()); err != nil {
+			return err
+		}
+		swept.Unknown++
+		return nil
+	})
+	return s.ignoreLost(sys, a, err)
+}
+
+// SweepQueue finds attempts that nobody has taken although they have been due for a lease, and whose queue entry nobody
+// will work on: a worker died between taking the entry and leasing the attempt, or the entry is gone.
+func (s *Service) SweepQueue(ctx context.Context) (Swept, error) {
+	sys := viewer.NewSystemContext(ctx)
+	by, _ := viewer.FromContext(sys)
+	waiting, err := s.store.Client().Attempt.Query().
+		Where(attempt.StateEQ(attempt.StateSTARTING), attempt.SentAtIsNil(), attempt.LeaseTokenIsNil(), s.dueBefore(s.lease)).
+		Order(ent.Asc(attempt.FieldDueAt)).Limit(sweepBatch).All(sys)
+	if err != nil || len(waiting) == 0 {
+		return Swept{}, wrap(err, "find attempts that wait in the queue")
+	}
+	entries := make([]int64, 0, len(waiting))
+	for _, a := range waiting {
+		if a.QueueEntry != nil {
+			entries = append(entries, *a.QueueEntry)
+		}
+	}
+	alive, err := s.queue.Alive(sys, entries, s.lease)
+	if err != nil {
+		return Swept{}, wrap(err, "look up queue entries")
+	}
+	var swept Swept
+	var errs []error
+	for _, a := range waiting {
+		if a.QueueEntry == nil || alive[*a.QueueEntry] {
+			continue
+		}
+		err := s.change(sys, by, a.JobID, func(c *change) error {
+			now, err := c.find(a.ID)
+			if err != nil {
+				return err
+			}
+			return c.requeue(now, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
+		})
+		if err == nil {
+			swept.Requeued++
+		}
+		errs = append(errs, s.ignoreLost(sys, a, err))
+	}
+	return swept, errors.Join(errs...)
+}
+
+// Release gives up a lease before anything was sent, so that another worker need not wait for it to end.
+func (s *Service) Release(ctx context.Context, l *Lease) error {
+	sys := viewer.NewSystemContext(ctx)
+	by, _ := viewer.FromContext(sys)
+	err := s.change(sys, by, l.Job.ID, func(c *change) error {
+		a, err := c.find(l.Attempt.ID)
+		if err != nil {
+			return err
+		}
+		return c.requeue(a, attempt.LeaseToken(l.Token))
+	})
+	return s.ignoreLost(sys, l.Attempt, err)
+}
+
+// requeue gives an attempt that was never sent a new queue entry; the old one, should it still be about, is not its own
+// any more.
+func (c *change) requeue(a *ent.Attempt, guards ...predicate.Attempt) error {
+	due := a.DueAt
+	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, a.ID, due)
+	if err != nil {
+		return fmt.Errorf("enqueue attempt %s: %w", a.ID, err)
+	}
+	n, err := c.tx.Attempt.Update().
+		Where(attempt.ID(a.ID), attempt.StateEQ(attempt.StateSTARTING), attempt.SentAtIsNil()).Where(guards...).
+		SetQueueEntry(entry).ClearLeaseToken().ClearLeaseExpiresAt().Save(c.ctx)
+	if err != nil {
+		return fmt.Errorf("requeue attempt %s: %w", a.ID, err)
+	}
+	if n != 1 {
+		return errLost // rolls the new entry back
+	}
+	c.event(EventAttemptRequeued, a.ID, "", "", nil)
+	return nil
+}
+
+// ignoreLost makes a lost race a line in the log: the sweep changed nothing.
+func (s *Service) ignoreLost(ctx context.Context, a *ent.Attempt, err error) error {
+	if errors.Is(err, errLost) {
+		s.log.LogAttrs(ctx, slog.LevelDebug, "sweep came second", slog.String("job", a.JobID), slog.String("attempt", a.ID))
+		return nil
+	}
+	return wrap(err, "sweep attempt "+a.ID)
+}
+
+func wrap(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
