@@ -3,6 +3,8 @@ package openaicompat_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
@@ -95,4 +97,13 @@ func triageSchema(t *testing.T) json.RawMessage {
 	raw, err := os.ReadFile("../demo/testdata/triage.output.schema.json")
 	require.NoError(t, err)
 	return raw
+}
+
+var noOptions exchange.Options
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
 }
