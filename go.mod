@@ -37,6 +37,8 @@ require (
 
 require ariga.io/atlas v0.32.1-0.20250325101103-175b25e1c1b9
 
+require go.uber.org/goleak v1.3.0
+
 require (
 	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/agnivade/levenshtein v1.2.2 // indirect
