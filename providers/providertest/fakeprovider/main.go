@@ -34,6 +34,7 @@ func run(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
+	defer l.Close()
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return fmt.Errorf("%s is not a loopback address", listen)
 	}
