@@ -107,6 +107,7 @@ type fakeJobs struct {
 	created []jobs.CreateInput
 	calls   int
 	err     error
+	panics  string
 	done    jobs.AttemptAndJob
 }
 
@@ -114,6 +115,9 @@ func (f *fakeJobs) call() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
+	if f.panics != "" {
+		panic(f.panics)
+	}
 	return f.err
 }
 
