@@ -107,7 +107,7 @@ func classify(ctx context.Context, err error) (code, message string) {
 		if code, ok := e.Extensions["code"].(string); ok {
 			return code, e.Message
 		}
-		if !fromResolver && !brokenSchema[e.Message] {
+		if !fromResolver && !errors.Is(err, graphql.ErrInvalidNull) {
 			return CodeBadUserInput, e.Message
 		}
 	}
@@ -116,12 +116,6 @@ func classify(ctx context.Context, err error) (code, message string) {
 
 // badText are the SQLSTATEs of values that no text or number column takes, such as a NUL.
 var badText = map[string]bool{"22021": true, "22P05": true, "22P02": true, "22003": true, "22007": true, "22008": true}
-
-// brokenSchema is what gqlgen says of a null that a resolver should not have returned.
-var brokenSchema = map[string]bool{
-	"must not be null": true,
-	"the requested element is null which the schema does not allow": true,
-}
 
 type panicError struct{ value any }
 
