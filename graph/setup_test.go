@@ -45,6 +45,7 @@ type bundle struct {
 	*seed.Seed
 	jobs *fakeJobs
 	url  string
+	hub  *events.Hub
 	log  *safeBuffer
 	// statements counts what the resolvers ask the database.
 	statements *atomic.Int64
@@ -56,8 +57,8 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 	driver := dialect.DebugWithContext(entsql.OpenDB(dialect.SQLite, b.Store.DB()), func(context.Context, ...any) { b.statements.Add(1) })
 	client := ent.NewClient(ent.Driver(driver))
 	b.jobs = &fakeJobs{t: t, seed: b.Seed}
-	hub := events.NewHub()
-	b.Changed = hub.JobChanged
+	b.hub = events.NewHub()
+	b.Changed = b.hub.JobChanged
 	guard := auth.NewDevGuard()
 	catalog := fakeCatalog{{
 		Name: "triage", Version: "1", Target: "demo/inkjet", Fallbacks: []string{"demo/laser"},
@@ -65,7 +66,7 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 	}}
 	resolver := graph.NewResolver(graph.Deps{
 		Client: client, Jobs: b.jobs, Catalog: catalog, Targets: fakeTargets{},
-		Follower: &events.Follower{Client: client, Hub: hub, Poll: time.Hour},
+		Follower: &events.Follower{Client: client, Hub: b.hub, Poll: time.Hour},
 		Gate: func(_ context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
 			return gate.Decision{State: gate.Missing, Reasons: []string{task.Name + " was never run at " + target}}, nil
 		},
