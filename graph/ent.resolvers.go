@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"entgo.io/contrib/entgql"
-
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph/generated"
 )
