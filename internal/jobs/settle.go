@@ -180,16 +180,29 @@ func (s *Service) dropped(sys context.Context, by viewer.Viewer, a *ent.Attempt,
 				c.becomes(job.StateWAITING, false, nil)
 			}
 		}
-		if o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil {
-			return nil
-		}
-		u := c.tx.Attempt.Update().Where(attempt.ID(a.ID), attempt.InputTokensIsNil(), attempt.OutputTokensIsNil())
-		setUsage(o)(u)
-		if err := u.Exec(c.ctx); err != nil {
-			return fmt.Errorf("keep the usage of attempt %s: %w", a.ID, err)
-		}
-		return nil
+		return c.keepUsage(now, o.Usage)
 	})
+}
+
+// keepUsage raises an attempt's counts. They only grow while a provider works, so the greater one is the later one.
+func (c *change) keepUsage(a *ent.Attempt, u Usage) error {
+	in, out := greater(a.InputTokens, u.InputTokens), greater(a.OutputTokens, u.OutputTokens)
+	if in == nil && out == nil {
+		return nil
+	}
+	err := c.tx.Attempt.Update().Where(attempt.ID(a.ID)).SetNillableInputTokens(in).SetNillableOutputTokens(out).Exec(c.ctx)
+	if err != nil {
+		return fmt.Errorf("keep the usage of attempt %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+// greater returns b if it is more than a, else nil.
+func greater(a, b *int) *int {
+	if b == nil || (a != nil && *a >= *b) {
+		return nil
+	}
+	return b
 }
 
 // unknown records that nobody can tell. It blocks new attempts and leaves the job's version alone, so that a late answer
