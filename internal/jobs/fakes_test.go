@@ -30,7 +30,9 @@ type queued struct {
 	due       time.Time
 }
 
-func newFakeQueue() *fakeQueue { return &fakeQueue{entries: map[int64]queued{}, dead: map[int64]bool{}} }
+func newFakeQueue() *fakeQueue {
+	return &fakeQueue{entries: map[int64]queued{}, dead: map[int64]bool{}}
+}
 
 func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error) {
 	q.mu.Lock()

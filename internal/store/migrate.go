@@ -122,7 +122,9 @@ func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
-type queueMigrator struct{ *rivermigrate.Migrator[*sql.Tx] }
+type queueMigrator struct {
+	*rivermigrate.Migrator[*sql.Tx]
+}
 
 func (s *Store) queueMigrator() (queueMigrator, error) {
 	if s.Postgres() {
