@@ -91,7 +91,7 @@ func (s *Service) Refuse(ctx context.Context, l *Lease, f Failure) error {
 	sys := viewer.NewSystemContext(ctx)
 	by, _ := viewer.FromContext(sys)
 	err := s.change(sys, by, l.Job.ID, func(c *change) error {
-		return c.failed(l.Attempt.ID, Outcome{Failure: &f}, nil, attempt.SentAtIsNil(), attempt.LeaseToken(l.Token))
+		return c.failed(l.Attempt.ID, Outcome{Failure: f.clean()}, nil, attempt.SentAtIsNil(), attempt.LeaseToken(l.Token))
 	})
 	if errors.Is(err, errLost) {
 		err = ErrNotYours
@@ -135,10 +135,10 @@ func (s *Service) Acknowledge(ctx context.Context, l *Lease, providerRequestID, 
 		err = c.move(a, attempt.StateRUNNING, nil, func(u *ent.AttemptUpdate) {
 			u.SetAcknowledgedAt(s.now())
 			if providerRequestID != "" {
-				u.SetProviderRequestID(providerRequestID)
+				u.SetProviderRequestID(clean(providerRequestID, maxForeign))
 			}
 			if handle != "" {
-				u.SetProviderHandle(handle)
+				u.SetProviderHandle(clean(handle, maxForeign))
 			}
 		})
 		if err != nil {
