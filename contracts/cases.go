@@ -106,6 +106,19 @@ func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
 	return s, nil
 }
 
+// For returns the suite's cases for another version of its task, as open jobs may hold one. It fails if an input breaks
+// that version's input schema.
+func (s Suite) For(task *tasks.Definition) (Suite, error) {
+	var errs []error
+	for _, c := range s.Cases {
+		if err := c.checkInput(task); err != nil {
+			errs = append(errs, fmt.Errorf("case %q does not fit the version %s of the task %s: %w", c.Name, task.Digest, task.Name, err))
+		}
+	}
+	s.Task = task
+	return s, errors.Join(errs...)
+}
+
 // caseFile is a case as it is written.
 type caseFile struct {
 	Input   json.RawMessage   `json:"input"`

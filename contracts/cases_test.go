@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/internal/tasks"
 )
 
 func TestLoadSuites(t *testing.T) {
@@ -53,6 +54,22 @@ func TestLoadSuites(t *testing.T) {
 		t.Parallel()
 		_, err := contracts.LoadSuites(folder(map[string]string{"echo/cases/one.json": "", "echo/cases/two.json": ""}))
 		require.ErrorContains(t, err, "echo/cases: there is no case")
+	})
+
+	t.Run("FitsOtherVersionsOfTheTask", func(t *testing.T) {
+		t.Parallel()
+		s := suite(t, nil)
+		older := suite(t, map[string]string{"echo/system.tmpl": "Older."}).Task
+		got, err := s.For(older)
+		require.NoError(t, err)
+		require.Same(t, older, got.Task)
+		require.Equal(t, s.Cases, got.Cases)
+		require.Equal(t, s.CasesDigest, got.CasesDigest)
+
+		other, err := tasks.Load(folder(map[string]string{"echo/input.schema.json": `{"required": ["words"]}`}), "echo")
+		require.NoError(t, err)
+		_, err = s.For(other)
+		require.ErrorContains(t, err, `case "one" does not fit`)
 	})
 
 	t.Run("DigestFollowsTheCasesAndNothingElse", func(t *testing.T) {

@@ -24,7 +24,7 @@ const MaxRuns = 100
 // CodePromptNotRendered is the code of a check for which no request could be made.
 const CodePromptNotRendered = "PROMPT_NOT_RENDERED"
 
-// CodeOutputInvalid is the code of a check whose output breaks the schema.
+// CodeOutputInvalid is the code of a check whose output is JSON and breaks the schema, as it is of a job's attempt.
 const CodeOutputInvalid = "OUTPUT_INVALID"
 
 var (
@@ -183,6 +183,9 @@ func checkSchema(output *schema.Schema, out providers.Outcome, unknown *provider
 		return report.Check{Name: report.CheckSchema, Status: report.Passed}
 	}
 	failed.Code = CodeOutputInvalid
+	if issues[0].Rule == schema.RuleSyntax {
+		failed.Code = providers.CodeNotJSON
+	}
 	var parts []string
 	for i, is := range issues {
 		if i == maxProblems {

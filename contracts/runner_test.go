@@ -63,16 +63,16 @@ func TestRunner(t *testing.T) {
 
 	t.Run("RefusesOutputs", func(t *testing.T) {
 		t.Parallel()
-		for _, tc := range []struct{ name, output, pointer, got string }{
-			{"undeclared key at the top", `{"echo": "x", "sure": true}`, "/sure", "a boolean"},
-			{"undeclared key below", `{"echo": "x", "inner": {"m": 1}}`, "/inner/m", "a number"},
-			{"wrong type", `{"echo": 12}`, "/echo", "a number"},
-			{"null", `{"echo": null}`, "/echo", "null"},
-			{"missing key", `{}`, "", "an object with 0 keys"},
-			{"fences", "```json\n{\"echo\": \"x\"}\n```", "", "25 bytes that are not JSON"},
-			{"preamble", `Sure! {"echo": "x"}`, "", "bytes that are not JSON"},
-			{"two answers", `{"echo": "x"} {"echo": "y"}`, "", "JSON with something after it"},
-			{"nothing", ` `, "", "nothing"},
+		for _, tc := range []struct{ name, output, code, pointer, got string }{
+			{"undeclared key at the top", `{"echo": "x", "sure": true}`, contracts.CodeOutputInvalid, "/sure", "a boolean"},
+			{"undeclared key below", `{"echo": "x", "inner": {"m": 1}}`, contracts.CodeOutputInvalid, "/inner/m", "a number"},
+			{"wrong type", `{"echo": 12}`, contracts.CodeOutputInvalid, "/echo", "a number"},
+			{"null", `{"echo": null}`, contracts.CodeOutputInvalid, "/echo", "null"},
+			{"missing key", `{}`, contracts.CodeOutputInvalid, "", "an object with 0 keys"},
+			{"fences", "```json\n{\"echo\": \"x\"}\n```", providers.CodeNotJSON, "", "25 bytes that are not JSON"},
+			{"preamble", `Sure! {"echo": "x"}`, providers.CodeNotJSON, "", "bytes that are not JSON"},
+			{"two answers", `{"echo": "x"} {"echo": "y"}`, providers.CodeNotJSON, "", "JSON with something after it"},
+			{"nothing", ` `, providers.CodeNotJSON, "", "nothing"},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				t.Parallel()
@@ -84,7 +84,7 @@ func TestRunner(t *testing.T) {
 				require.Equal(t, 1, failures[0].Run)
 				check := failures[0].Check
 				require.Equal(t, report.CheckSchema, check.Name)
-				require.Equal(t, contracts.CodeOutputInvalid, check.Code)
+				require.Equal(t, tc.code, check.Code)
 				require.Equal(t, tc.pointer, check.Problems[0].Pointer)
 				require.NotEmpty(t, check.Problems[0].Expected)
 				require.Contains(t, check.Message, tc.got)
@@ -156,7 +156,7 @@ func TestRunner(t *testing.T) {
 		t.Parallel()
 		var keys []string
 		for i := range 500 {
-			keys = append(keys, `"`+strings.Repeat("k", 300)+strings.Repeat("x", i)+`": 1`)
+			keys = append(keys, `"`+strings.Repeat("k", 3000)+strings.Repeat("x", i)+`": 1`)
 		}
 		check := run(t, always(`{"echo": "x", `+strings.Join(keys, ",")+`}`), 1).Failures()[0].Check
 		require.LessOrEqual(t, len(check.Problems), 20)

@@ -165,7 +165,7 @@ func (o Options) deliver(content []byte, out io.Writer) error {
 		_, err := out.Write(content)
 		return err
 	}
-	if err := os.WriteFile(o.Output, content, 0o644); err != nil { //nolint:gosec // a report is for everybody to read
+	if err := os.WriteFile(o.Output, content, 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

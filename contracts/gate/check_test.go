@@ -29,20 +29,28 @@ var databases = pgtest.New(pgtest.Template(func(dsn string) error {
 func TestMain(m *testing.M) { databases.Main(m) }
 
 // onBoth runs the tests on SQLite and on PostgreSQL.
-func onBoth(t *testing.T, test func(t *testing.T, setup func(t *testing.T) *bundle)) {
+func onBoth(t *testing.T, test func(t *testing.T, address func(t *testing.T) string)) {
 	t.Helper()
-	for name, address := range map[string]func(t *testing.T) string{
-		"SQLite":     func(t *testing.T) string { return "sqlite://" + filepath.Join(t.TempDir(), "docket.db") },
-		"PostgreSQL": func(t *testing.T) string { return databases.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, func(t *testing.T) *bundle { return setup(t, address(t)) })
-		})
-	}
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, sqlite)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, postgres)
+	})
 }
 
-// current is what this process would use: every digest there is, but for what is unknown.
+func sqlite(t *testing.T) string {
+	t.Helper()
+	return "sqlite://" + filepath.Join(t.TempDir(), "docket.db")
+}
+
+func postgres(t *testing.T) string {
+	t.Helper()
+	return databases.DSN(t)
+}
+
 type current struct{ config, cases string }
 
 func (c current) ConfigDigest(target string) (string, bool) {
@@ -58,9 +66,9 @@ type bundle struct {
 	task     *tasks.Definition
 }
 
-func setup(t *testing.T, address string) *bundle {
+func setup(t *testing.T, address func(t *testing.T) string) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), address)
+	st, err := store.Open(t.Context(), address(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	require.NoError(t, st.Migrate(t.Context()))
@@ -100,16 +108,17 @@ func TestGate(t *testing.T) {
 	onBoth(t, testGate)
 }
 
-func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
+func testGate(t *testing.T, address func(t *testing.T) string) {
+	t.Helper()
 
 	t.Run("ClosesOnAnEmptyDatabase", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, gate.Missing, setup(t).check(t, "demo/laser").State)
+		require.Equal(t, gate.Missing, setup(t, address).check(t, "demo/laser").State)
 	})
 
 	t.Run("OpensForARecordedPassOfThatTargetOnly", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		d := b.check(t, "demo/laser")
 		require.True(t, d.Allowed)
@@ -120,7 +129,7 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("NewestResultWins", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		b.record(t, "sha256:v2", report.Live, report.Failed)
 		d := b.check(t, "demo/laser")
@@ -132,7 +141,7 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("ReplaysNeitherOpenNorClose", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Replay, report.Passed)
 		require.Equal(t, gate.Missing, b.check(t, "demo/laser").State)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
@@ -142,16 +151,19 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("AnotherVersionsPassIsStale", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v1", report.Live, report.Passed)
 		d := b.check(t, "demo/laser")
 		require.Equal(t, gate.Stale, d.State)
 		require.Contains(t, d.Reasons[0], "sha256:v1")
+		require.Equal(t, gate.Missing, b.check(t, "demo/fax").State, "a pass of another target says nothing")
+		b.task = &tasks.Definition{Name: "invoice", Digest: "sha256:v9", Contract: b.task.Contract}
+		require.Equal(t, gate.Missing, b.check(t, "demo/laser").State, "a pass of another task says nothing")
 	})
 
 	t.Run("ClosesByAge", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		*b.now = b.now.Add(time.Hour)
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
@@ -159,7 +171,7 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("ClosesWhenThisProcessIsConfiguredOtherwise", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		b.gate = gate.New(current{"sha256:other", "sha256:cases"}, func() time.Time { return *b.now })
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
@@ -167,9 +179,21 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
 	})
 
+	t.Run("AnotherConfigurationsNewerResultDoesNotCloseIt", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, address)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
+			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "another replica",
+			Basis: report.Basis{TaskVersion: "sha256:v2", CasesDigest: "sha256:cases", ConfigDigest: "sha256:next", ChecksVersion: report.ChecksVersion},
+			Cases: []report.Case{{Name: "one", Runs: []report.Run{{Number: 1, Checks: []report.Check{{Name: report.CheckSchema, Status: report.Failed}}}}}},
+		}))
+		require.True(t, b.check(t, "demo/laser").Allowed)
+	})
+
 	t.Run("AnswersInsideATransaction", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		tx, err := b.client.Tx(t.Context())
 		require.NoError(t, err)
@@ -181,7 +205,7 @@ func testGate(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("NeverAllowsWhenTheDatabaseCannotSay", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("gone"))
@@ -196,11 +220,12 @@ func TestRecorder(t *testing.T) {
 	onBoth(t, testRecorder)
 }
 
-func testRecorder(t *testing.T, setup func(t *testing.T) *bundle) {
+func testRecorder(t *testing.T, address func(t *testing.T) string) {
+	t.Helper()
 
 	t.Run("JudgesByItself", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
 			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "tester", Passed: true,
 			Basis: report.Basis{TaskVersion: "sha256:v2", CasesDigest: "sha256:cases", ConfigDigest: "sha256:config", ChecksVersion: report.ChecksVersion},
@@ -210,7 +235,7 @@ func testRecorder(t *testing.T, setup func(t *testing.T) *bundle) {
 
 	t.Run("RefusesAnUnknownMode", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setup(t, address)
 		require.Error(t, b.recorder.Record(t.Context(), report.Result{Task: "triage", Target: "demo/laser", Mode: "dream"}))
 	})
 }

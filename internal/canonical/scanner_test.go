@@ -168,6 +168,20 @@ func TestCheckFindsAnyRepeatedKey(t *testing.T) {
 	})
 }
 
+func TestScannerHashesTheKeysOfBigObjects(t *testing.T) {
+	t.Parallel()
+
+	open := func(keys int) *scanner {
+		text := manyKeys(keys, "")
+		s := &scanner{raw: []byte(text[:len(text)-1])}
+		require.Error(t, s.run())
+		return s
+	}
+	require.Zero(t, open(smallObject - 1).frames[0].slots)
+	require.GreaterOrEqual(t, open(smallObject).frames[0].slots, 2*smallObject)
+	require.GreaterOrEqual(t, open(5000).frames[0].slots, 2*5000)
+}
+
 func TestScannerAllocatesNothingOnceWarm(t *testing.T) { // not parallel: it counts allocations
 	raw := []byte(`{"a":[1,2,{"b":"\u00e9"}],"\u0063":` + manyKeys(100, "") + `}`)
 	s := new(scanner)

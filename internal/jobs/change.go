@@ -103,6 +103,10 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	}
 	c.event(EventAttemptState, a.ID, string(a.State), string(to), d)
 	a.State = to
+	if to == attempt.StateCANCELLED || to == attempt.StateSUPERSEDED {
+		id := a.ID
+		c.tx.AfterCommit(func() { c.s.queue.Stop(id) })
+	}
 	return nil
 }
 

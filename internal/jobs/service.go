@@ -28,6 +28,8 @@ type Queue interface {
 	Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error)
 	// Alive returns which of the entries will still be worked on, or were taken by a worker less than grace ago.
 	Alive(ctx context.Context, entries []int64, grace time.Duration) (map[int64]bool, error)
+	// Stop tells a worker of this process, if there is one, that nothing can come of the attempt any more.
+	Stop(attemptID string)
 }
 
 // Gate says whether a target may be used as a fallback now.

@@ -3,8 +3,10 @@ package schema
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/docket-gateway/docket/internal/canonical"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -80,6 +82,7 @@ func TestFindsUndeclaredKeys(t *testing.T) {
 		"DynamicRefDecidesBranches":  {dynamicTree(`{"properties":{"tag":{"type":"integer"}},"required":["tag"]}`), `{"tag":1,"pick":{"tag":1,"only":{"tag":1}}}`, nil},
 		"DynamicRefFailsBranch":      {dynamicTree(`{"properties":{"tag":{"type":"integer"}},"required":["tag"]}`), `{"tag":1,"pick":{"tag":1,"only":{}}}`, []string{"/pick/only", "/pick/tag"}},
 		"DynamicAnchorOnlyInDefs":    {`{"$id":"http://x.test/r","$ref":"list","$defs":{"item":{"$dynamicAnchor":"item","properties":{"a":{}}},"list":{"$id":"list","items":{"$dynamicRef":"#item"},"$defs":{"d":{"$dynamicAnchor":"item"}}}}}`, `[{"a":1,"b":1}]`, []string{"/0/b"}},
+		"DynamicRefOnOneValueTwice":  {`{"$id":"http://x.test/r","allOf":[{"if":true,"then":{"$ref":"list"}},{"$ref":"list"}],"$defs":{"item":{"$dynamicAnchor":"item","properties":{"b":{}}},"list":{"$id":"list","items":{"$dynamicRef":"#item"},"$defs":{"d":{"$dynamicAnchor":"item","properties":{"a":{}}}}}}}`, `[{"a":1,"b":1,"c":1}]`, []string{"/0/c"}},
 		"Items":                      {`{"items":{"properties":{"a":{}}}}`, `[{"a":1},{"b":1}]`, []string{"/1/b"}},
 		"ItemsNestedArrays":          {`{"items":{"items":{"properties":{"a":{}}}}}`, `[[{"a":1}],[{"a":1},{"b":1}]]`, []string{"/1/1/b"}},
 		"PrefixItems":                {`{"prefixItems":[{"properties":{"a":{}}}],"items":{"properties":{"b":{}}}}`, `[{"a":1,"b":1},{"a":1,"b":1}]`, []string{"/0/b", "/1/a"}},
@@ -226,6 +229,6 @@ func TestValidateOutputRefusesAnyAddedKey(t *testing.T) {
 		issues := s.ValidateOutput(text)
 		require.Len(t, issues, 1, "%s %s", schemaText, text)
 		require.Equal(t, RuleUndeclared, issues[0].Rule)
-		require.Equal(t, name, unescaper.Replace(issues[0].Pointer[len(issues[0].Pointer)-len(escape(name)):]))
+		require.True(t, strings.HasSuffix(issues[0].Pointer, canonical.Pointer(name)))
 	})
 }

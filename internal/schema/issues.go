@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docket-gateway/docket/internal/canonical"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
@@ -59,7 +60,7 @@ func (f *flattener) leaf(e *jsonschema.ValidationError, rule string) {
 			if i == MaxIssues {
 				break
 			}
-			add(pointer+"/"+escape(name), "The schema does not allow this key.")
+			add(canonical.AppendPointer(pointer, name), "The schema does not allow this key.")
 		}
 	default:
 		add(pointer, message(rule, s))
@@ -81,12 +82,7 @@ func additional(s *jsonschema.Schema, object map[string]any) []string {
 	return names
 }
 
-var (
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-func escape(token string) string { return escaper.Replace(token) }
+var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 // resolve returns what pointer points to in the instance, nil if nothing is there (the name that propertyNames is about).
 func resolve(v any, pointer string) any {

@@ -106,22 +106,22 @@ func TestParse(t *testing.T) {
 
 	t.Run("RefusesContentThatNoFolderGives", func(t *testing.T) {
 		t.Parallel()
-		for name, change := range map[string][2]string{
-			"unknown key":      {`"format":1`, `"format":1,"more":1`},
-			"unknown format":   {`"format":1`, `"format":2`},
-			"missing default":  {`"base":"500ms",`, ``},
-			"broken rule":      {`"temperature":0.1`, `"temperature":3`},
-			"number as text":   {`"temperature":0.1`, `"temperature":"0.1"`},
-			"another duration": {`"500ms"`, `"0.5s"`},
-			"null":             {`"version":"1.2"`, `"version":null`},
-			"broken template":  {`Greet {{json`, `Greet {{jason`},
-			"repeated key":     {`"format":1`, `"format":1,"format":1`},
-			"not JSON":         {`{`, ``},
+		for _, tc := range []struct{ name, old, new, want string }{
+			{"unknown key", `"format":1`, `"format":1,"more":1`, `unknown field "more"`},
+			{"unknown format", `"format":1`, `"format":2`, "format 2 is not known"},
+			{"missing default", `"base":"500ms",`, ``, "retry.base: must be between"},
+			{"broken rule", `"temperature":0.1`, `"temperature":3`, "temperature: must be between"},
+			{"number as text", `"temperature":0.1`, `"temperature":"0.1"`, "a number is expected"},
+			{"another duration", `"500ms"`, `"0.5s"`, "not one that a task folder gives"},
+			{"null", `"version":"1.2"`, `"version":null`, "version: must be"},
+			{"broken template", `Greet {{json`, `Greet {{jason`, `function "jason" not defined`},
+			{"repeated key", `"format":1`, `"format":1,"format":1`, "task version: "},
+			{"not JSON", `{`, ``, "task version: "},
 		} {
-			changed := bytes.Replace(loaded.Content, []byte(change[0]), []byte(change[1]), 1)
-			require.NotEqual(t, loaded.Content, changed, name)
+			changed := bytes.Replace(loaded.Content, []byte(tc.old), []byte(tc.new), 1)
+			require.NotEqual(t, loaded.Content, changed, tc.name)
 			_, err := tasks.Parse(changed)
-			require.Error(t, err, name)
+			require.ErrorContains(t, err, tc.want, tc.name)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package openaicompat
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -74,6 +75,9 @@ func decode(data []byte) (completion, error) {
 
 // loneSurrogate looks for a \u escape of half a surrogate pair without its other half.
 func loneSurrogate(data []byte) bool {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return false
+	}
 	high := false // the last thing read was the first half of a pair
 	for i := 0; i < len(data); i++ {
 		if data[i] == '\\' && i+5 < len(data) && data[i+1] == 'u' {

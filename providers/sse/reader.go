@@ -35,7 +35,7 @@ type Reader struct {
 
 // NewReader returns a reader that keeps at most about twice maxEvent bytes in memory.
 func NewReader(r io.Reader, maxEvent int) *Reader {
-	return &Reader{in: bufio.NewReader(r), maxEvent: maxEvent}
+	return &Reader{in: bufio.NewReaderSize(r, 32<<10), maxEvent: maxEvent}
 }
 
 // DamagedLines returns how many lines so far were neither a comment nor a known field (data, event, id, retry).
@@ -97,31 +97,43 @@ func (r *Reader) Next() (Event, error) {
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
-		b, err := r.in.ReadByte()
-		if err != nil {
+		if _, err := r.in.Peek(1); err != nil {
 			if !errors.Is(err, io.EOF) {
 				r.line = r.line[:0]
 			}
 			return r.trimBOM(), err
 		}
-		if r.skipLF {
+		got, _ := r.in.Peek(r.in.Buffered())
+		if r.skipLF && got[0] == '\n' { // the rest of a CRLF; a lone CR did not wait for it
 			r.skipLF = false
-			if b == '\n' {
-				continue
-			}
+			_, _ = r.in.Discard(1)
+			continue
 		}
-		switch b {
-		case '\r': // the LF of a CRLF is skipped when it comes, so that a lone CR does not wait for it
-			r.skipLF = true
-			return r.trimBOM(), nil
-		case '\n':
-			return r.trimBOM(), nil
-		}
-		if len(r.line) >= r.maxEvent {
+		r.skipLF = false
+		end := lineEnd(got)
+		if len(r.line)+end > r.maxEvent {
 			return nil, ErrEventTooLarge
 		}
-		r.line = append(r.line, b)
+		r.line = append(r.line, got[:end]...)
+		if end == len(got) {
+			_, _ = r.in.Discard(end)
+			continue
+		}
+		r.skipLF = got[end] == '\r'
+		_, _ = r.in.Discard(end + 1)
+		return r.trimBOM(), nil
 	}
+}
+
+// lineEnd returns where the first LF or CR stands, or b's length.
+func lineEnd(b []byte) int {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		b = b[:i]
+	}
+	if i := bytes.IndexByte(b, '\r'); i >= 0 {
+		b = b[:i]
+	}
+	return len(b)
 }
 
 func (r *Reader) trimBOM() []byte {

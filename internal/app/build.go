@@ -1,0 +1,129 @@
+// Package app wires the parts of Docket together and holds its commands. Nothing imports it but the program itself and
+// tests that run the whole.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/gate"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/tasks"
+	"github.com/docket-gateway/docket/providers"
+	"github.com/docket-gateway/docket/providers/demo"
+	"github.com/docket-gateway/docket/providers/openaicompat"
+)
+
+// factories has one line for each kind of provider.
+func factories() map[string]providers.Factory {
+	return map[string]providers.Factory{
+		config.KindDemo:             demo.New,
+		config.KindOpenAICompatible: openaicompat.New,
+	}
+}
+
+// parts is what serving and the contract commands share.
+type parts struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	store    *store.Store
+	registry *providers.Registry
+	suites   []contracts.Suite
+	catalog  *tasks.Catalog
+	gate     *gate.Gate
+}
+
+// build opens what a configuration names. The caller closes the store.
+func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock) (*parts, error) {
+	registry, err := newRegistry(cfg)
+	if err != nil {
+		return nil, err
+	}
+	suites, err := loadSuites(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defs := make([]*tasks.Definition, 0, len(suites))
+	for _, s := range suites {
+		defs = append(defs, s.Task)
+	}
+	catalog, err := tasks.NewCatalog(defs...)
+	if err != nil {
+		return nil, fmt.Errorf("load tasks: %w", err)
+	}
+	for _, d := range defs {
+		for _, t := range d.Route() {
+			if _, ok := registry.Lookup(t); !ok {
+				log.WarnContext(ctx, "a task's route names a target that is not configured", "task", d.Name, "target", t)
+			}
+		}
+	}
+	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(int32(min(cfg.Workers+16, 64)))) //nolint:gosec // bounded
+	if err != nil {
+		return nil, err
+	}
+	return &parts{
+		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
+		gate: gate.New(contracts.NewDigests(registry, suites), now),
+	}, nil
+}
+
+func newRegistry(cfg *config.Config) (*providers.Registry, error) {
+	known := factories()
+	var list []providers.Config
+	for i, p := range cfg.Providers {
+		if _, ok := known[p.Kind]; !ok {
+			return nil, fmt.Errorf("%w:\n  providers[%d].kind: this version has no adapter for %q", config.ErrInvalid, i, p.Kind)
+		}
+		c := providers.Config{
+			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
+			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
+			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency,
+		}
+		for _, m := range p.Models {
+			c.Models = append(c.Models, providers.Model{
+				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer,
+				PricePerMillion: providers.Price{Input: string(m.PricePerMillion.Input), Output: string(m.PricePerMillion.Output)},
+			})
+		}
+		list = append(list, c)
+	}
+	r, err := providers.NewRegistry(list, known)
+	if err != nil {
+		return nil, fmt.Errorf("%w:\n  %w", config.ErrInvalid, err)
+	}
+	return r, nil
+}
+
+// loadSuites reads the configured task folders. Where the default folder is not there, the tasks that are part of the
+// program stand in, so that a binary starts anywhere.
+func loadSuites(cfg *config.Config) ([]contracts.Suite, error) {
+	var all []contracts.Suite
+	for _, dir := range cfg.Tasks {
+		fsys := fs.FS(os.DirFS(dir))
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && slices.Equal(cfg.Tasks, config.Default().Tasks) {
+			fsys = contracts.ShippedTasks()
+		}
+		suites, err := contracts.LoadSuites(fsys)
+		if err != nil {
+			return nil, fmt.Errorf("load tasks from %s: %w", dir, err)
+		}
+		all = append(all, suites...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no task in %v", cfg.Tasks)
+	}
+	return all, nil
+}
+
+// check asks the gate outside of a transaction.
+func (p *parts) check(ctx context.Context, d *tasks.Definition, target string) (gate.Decision, error) {
+	return p.gate.Check(ctx, p.store.Client(), d, target)
+}

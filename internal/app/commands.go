@@ -1,0 +1,250 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"runtime/debug"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/command"
+	"github.com/docket-gateway/docket/contracts/gate"
+	"github.com/docket-gateway/docket/contracts/report"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/telemetry"
+)
+
+// Exit codes of the program. The contract commands have their own, which agree.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUnusable = 2
+)
+
+// Main runs one command and returns its exit code.
+func Main(args, environ []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := &program{environ: environ, out: stdout, err: stderr}
+	root := p.commands()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		_, _ = fmt.Fprintln(stderr, "docket:", err)
+		if p.code == exitOK {
+			p.code = exitFailed
+		}
+		var usage *usageError
+		if errors.As(err, &usage) || errors.Is(err, config.ErrInvalid) {
+			p.code = exitUnusable
+		}
+	}
+	return p.code
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+// program is one invocation.
+type program struct {
+	environ  []string
+	out, err io.Writer
+	path     string // of the configuration
+	code     int
+}
+
+func (p *program) commands() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "docket",
+		Short: "One durable job per user intent, any number of attempts, exactly one winner",
+		Args:  cobra.NoArgs, SilenceErrors: true, SilenceUsage: true, RunE: p.serve,
+	}
+	root.PersistentFlags().StringVar(&p.path, "config", "", "configuration file (default docket.yaml if there, or $DOCKET_CONFIG)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+
+	migrate := &cobra.Command{Use: "migrate", Short: "Look after the database schema", Args: cobra.NoArgs}
+	migrate.AddCommand(
+		&cobra.Command{Use: "up", Short: "Apply what is not applied yet", Args: cobra.NoArgs, RunE: p.migrateUp},
+		&cobra.Command{Use: "status", Short: "List the migrations; exit code 1 if one is not applied", Args: cobra.NoArgs, RunE: p.migrateStatus},
+	)
+	root.AddCommand(
+		&cobra.Command{Use: "serve", Short: "Serve the API and work on jobs (the default)", Args: cobra.NoArgs, RunE: p.serve},
+		migrate, p.contracts(),
+		&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.out, "docket", version())
+			return err
+		}},
+	)
+	return root
+}
+
+func (p *program) load() (*config.Config, *slog.Logger, error) {
+	cfg, err := config.Load(p.path, p.environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		return nil, nil, fmt.Errorf("log.level: %w", err)
+	}
+	log := telemetry.NewLogger(p.err, level, cfg.Log.Format == "json")
+	for _, w := range cfg.Warnings {
+		log.Warn(w)
+	}
+	return cfg, log, nil
+}
+
+func (p *program) serve(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
+	cfg, log, err := p.load()
+	if err != nil {
+		return err
+	}
+	g, err := Start(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "docket is ready", "version", version(), "url", "http://"+g.Addr()+"/", "graphql", "http://"+g.Addr()+"/graphql",
+		"database", cfg.Database, "tasks", len(g.suites), "targets", len(g.registry.Targets()))
+	<-ctx.Done()
+	log.InfoContext(ctx, "stopping", "at_most", cfg.ShutdownTimeout)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.ShutdownTimeout)
+	defer cancel()
+	return g.Stop(bound)
+}
+
+func (p *program) migrateUp(cmd *cobra.Command, _ []string) error {
+	return p.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+		if err := s.Migrate(ctx); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(p.out, "the schema is up to date")
+		return err
+	})
+}
+
+func (p *program) migrateStatus(cmd *cobra.Command, _ []string) error {
+	return p.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+		list, err := s.Migrations(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		for _, m := range list {
+			state := "applied"
+			if !m.Applied {
+				state, p.code = "PENDING", exitFailed
+			}
+			if _, err := fmt.Fprintf(w, "%d\t%s\t%s\n", m.Version, m.Name, state); err != nil {
+				return err
+			}
+		}
+		return w.Flush()
+	})
+}
+
+func (p *program) withStore(ctx context.Context, f func(context.Context, *store.Store) error) error {
+	cfg, _, err := p.load()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, cfg.Database.Reveal())
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, s), s.Close())
+}
+
+func (p *program) contracts() *cobra.Command {
+	var o command.Options
+	var mode, format string
+	flags := func(c *cobra.Command) {
+		c.Flags().StringVar(&o.Task, "task", "", "one task (default all)")
+		c.Flags().StringVar(&o.Target, "target", "", "one target, provider/model (default each task's route)")
+		c.Flags().StringVar(&format, "format", string(report.Table), "table, json or junit")
+		c.Flags().StringVar(&o.Output, "output", "", "write the report to this file")
+	}
+	run := &cobra.Command{Use: "run", Short: "Run contract suites; exit code 0 passed, 1 failed, 2 could not run", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Mode, o.Format = report.Mode(mode), report.Format(format)
+			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
+				if err := ps.store.Migrate(ctx); err != nil {
+					return err
+				}
+				runner := contracts.NewRunner(contracts.FromRegistry(ps.registry), whoami(), time.Now)
+				p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
+				return nil
+			})
+		}}
+	flags(run)
+	run.Flags().StringVar(&mode, "mode", string(report.Live), "live, record or replay")
+	run.Flags().IntVar(&o.Runs, "runs", 0, "runs per case (default the task's)")
+	status := &cobra.Command{Use: "status", Short: "Say which gates are open; exit code 1 if one is closed", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Format = report.Format(format)
+			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
+				p.code = command.ShowStatus(ctx, ps.suites, ps.check, o, command.Streams{Out: p.out, Err: p.err})
+				return nil
+			})
+		}}
+	flags(status)
+	c := &cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates", Args: cobra.NoArgs}
+	c.AddCommand(run, status)
+	return c
+}
+
+// withParts is for commands whose exit code 2 means that they could not do their work.
+func (p *program) withParts(ctx context.Context, f func(context.Context, *parts) error) error {
+	cfg, log, err := p.load()
+	if err != nil {
+		return err
+	}
+	ps, err := build(ctx, cfg, log, time.Now)
+	if err != nil {
+		p.code = exitUnusable
+		return err
+	}
+	if err := errors.Join(f(ctx, ps), ps.store.Close()); err != nil {
+		p.code = exitUnusable
+		return err
+	}
+	return nil
+}
+
+// whoami is who ran a contract by hand.
+func whoami() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "unknown"
+}
+
+// version is the module's, or the revision that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "development"
+}

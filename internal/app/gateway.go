@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/docket-gateway/docket/graph"
+	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/dispatch"
+	"github.com/docket-gateway/docket/internal/events"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/operation"
+	"github.com/docket-gateway/docket/internal/tasks"
+	"github.com/docket-gateway/docket/internal/telemetry"
+	"github.com/docket-gateway/docket/internal/transport"
+	"github.com/docket-gateway/docket/internal/web"
+	"github.com/docket-gateway/docket/providers"
+)
+
+type clock = func() time.Time
+
+// Gateway is a running docket: one listener, its workers and its database.
+type Gateway struct {
+	*parts
+	listener   net.Listener
+	server     *http.Server
+	dispatcher *dispatch.Dispatcher
+	prover     prover
+	versions   []*tasks.Definition
+	ready      atomic.Bool
+
+	background sync.WaitGroup
+	cancel     context.CancelFunc // of everything in the background and of every stream
+}
+
+// Start opens the database, brings its schema up to date, proves the demo fallbacks, takes up work and listens. The
+// gateway serves until Stop.
+func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gateway, err error) {
+	if err := cfg.RequireKeys(); err != nil {
+		return nil, err
+	}
+	if err := auth.RequireLoopback(ctx, cfg.Listen); err != nil {
+		return nil, err
+	}
+	p, err := build(ctx, cfg, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.store.Close())
+		}
+	}()
+	if err := p.store.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
+	metrics := telemetry.NewMetrics()
+	hub := events.NewHub()
+	queue, err := dispatch.NewQueue(p.store, dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	service := jobs.New(jobs.Deps{
+		Store: p.store, Catalog: p.catalog, Queue: queue, Gate: p.gate, Targets: known{p.registry}, Notifier: hub,
+		Metrics: metrics, Logger: log,
+	}, jobs.Options{Lease: cfg.Lease, MaxInput: int(cfg.Limits.Input)})
+	g.dispatcher = dispatch.New(queue, service, p.registry, log)
+
+	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
+	if g.versions, err = service.HeldVersions(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.prover.fallbacks(ctx, g.versions); err != nil {
+		return nil, err
+	}
+	handler, guard, err := g.handler(service, hub, metrics)
+	if err != nil {
+		return nil, err
+	}
+	if g.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := auth.RequireLoopbackListener(g.listener); err != nil {
+		return nil, errors.Join(err, g.listener.Close())
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	g.cancel = cancel
+	if err := g.dispatcher.Start(ctx); err != nil {
+		cancel()
+		return nil, errors.Join(err, g.listener.Close())
+	}
+	g.run(life, hub)
+	g.serve(life, guard.Handler(handler))
+	g.ready.Store(true)
+	return g, nil
+}
+
+// handler routes the endpoints.
+func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, *auth.Guard, error) {
+	guard := auth.NewDevGuard()
+	l := g.cfg.Limits
+	resolver := graph.NewResolver(graph.Deps{
+		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
+		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
+		Gate:     g.check,
+	})
+	console, err := web.Handler()
+	if err != nil {
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", graph.NewHandler(resolver, guard, graph.Options{
+		Limits:    operation.Limits{Depth: l.Depth, Tokens: l.ParserTokens, Aliases: l.Aliases, Complexity: l.Complexity},
+		Transport: transport.Options{BodyLimit: int64(l.Body)},
+		Logger:    g.log,
+	}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", g.readyz)
+	mux.Handle("GET /metrics", metrics.Handler())
+	mux.Handle("/", console)
+	return mux, guard, nil
+}
+
+// readyz is true while requests can be worked on: the schema is in place, workers run, and the database answers.
+func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	switch {
+	case !g.ready.Load():
+		answer(w, http.StatusServiceUnavailable, "stopping")
+	case g.store.Ping(ctx) != nil:
+		answer(w, http.StatusServiceUnavailable, "the database does not answer")
+	default:
+		answer(w, http.StatusOK, "ready")
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, text)
+}
+
+// run starts what goes on beside requests.
+func (g *Gateway) run(life context.Context, hub *events.Hub) {
+	if pool := g.store.Pool(); pool != nil {
+		connect := func(ctx context.Context) (*pgx.Conn, error) {
+			return pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy())
+		}
+		bus := events.NewBus(hub, pool, connect, g.log)
+		g.background.Go(func() { bus.Run(life) })
+	}
+	g.background.Go(func() {
+		if err := g.prover.rest(life, g.versions); err != nil && life.Err() == nil {
+			g.log.WarnContext(life, "demo contracts", "error", err)
+		}
+	})
+}
+
+func (g *Gateway) serve(life context.Context, handler http.Handler) {
+	g.server = &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return life },
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		// No WriteTimeout: it would cut every stream off.
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
+	}
+	g.background.Go(func() {
+		if err := g.server.Serve(g.listener); !errors.Is(err, http.ErrServerClosed) {
+			g.log.ErrorContext(life, "serve", "error", err)
+		}
+	})
+}
+
+// Addr is the address that the gateway listens on.
+func (g *Gateway) Addr() string { return g.listener.Addr().String() }
+
+// Stop takes no new requests and no new work, drains what is under way until ctx is done, cuts off the rest and closes
+// the database. Whatever it could not finish is left for the next process.
+func (g *Gateway) Stop(ctx context.Context) error {
+	g.ready.Store(false)
+	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
+	g.cancel()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := g.server.Shutdown(closing)
+	if err != nil {
+		err = errors.Join(err, g.server.Close())
+	}
+	g.background.Wait()
+	return errors.Join(stopped, err, g.store.Close())
+}
+
+// known answers for the configured targets.
+type known struct{ *providers.Registry }
+
+// Known reports whether this process can send to the target.
+func (k known) Known(target string) bool {
+	_, ok := k.Lookup(target)
+	return ok
+}
+
+// Targets lists the configured targets.
+func (k known) Targets() []graph.Target {
+	var out []graph.Target
+	for _, t := range k.Registry.Targets() {
+		out = append(out, graph.Target{ID: t.ID, Provider: t.Provider, Model: t.Model.Name, Available: true})
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/command"
+	"github.com/docket-gateway/docket/contracts/gate"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/tasks"
+)
+
+// ranBySystem is who ran a contract that nobody asked for.
+const ranBySystem = "docket (at start)"
+
+// prover runs the contract suites of the built-in demo targets, so that the fallback works on a fresh machine. Real
+// targets cost money: those are run on purpose.
+type prover struct {
+	*parts
+	runner   *contracts.Runner
+	recorder *gate.Recorder
+}
+
+func newProver(p *parts, now clock) prover {
+	return prover{parts: p, runner: contracts.NewRunner(contracts.FromRegistry(p.registry), ranBySystem, now),
+		recorder: gate.NewRecorder(p.store.Client(), now)}
+}
+
+// fallbacks proves the demo targets that are a fallback of one of the versions.
+func (p prover) fallbacks(ctx context.Context, versions []*tasks.Definition) error {
+	return p.run(ctx, versions, func(d *tasks.Definition, target string) bool { return slices.Contains(d.Fallbacks, target) })
+}
+
+// rest runs the other demo targets, so that their status can be read too. Some of them take their time-outs.
+func (p prover) rest(ctx context.Context, versions []*tasks.Definition) error {
+	return p.run(ctx, versions, func(d *tasks.Definition, target string) bool { return !slices.Contains(d.Fallbacks, target) })
+}
+
+func (p prover) run(ctx context.Context, versions []*tasks.Definition, want func(*tasks.Definition, string) bool) error {
+	pick := func(d *tasks.Definition) (targets []string) {
+		for _, t := range p.registry.Targets() {
+			if t.Config.Kind == config.KindDemo && want(d, t.ID) {
+				targets = append(targets, t.ID)
+			}
+		}
+		return targets
+	}
+	ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.check, p.runner, p.recorder)
+	for _, r := range ran {
+		p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
+	}
+	return err
+}
+
+// suitesOf gives each version the cases of today, since those are not part of a version. A version whose task is gone, or
+// whose inputs have changed, keeps its gates closed.
+func (p prover) suitesOf(ctx context.Context, versions []*tasks.Definition) []contracts.Suite {
+	var out []contracts.Suite
+	for _, d := range versions {
+		for _, s := range p.suites {
+			if s.Task.Name != d.Name {
+				continue
+			}
+			s, err := s.For(d)
+			if err != nil {
+				p.log.WarnContext(ctx, "no contract for a version that open jobs hold", "error", err)
+				continue
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+// Package dispatch sends attempts: River's workers take queue entries, lease the attempt, call the provider and report
+// what came to internal/jobs. It decides no state.
+//
+// It imports internal/jobs, internal/store and providers, never graph.
+package dispatch
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/docket-gateway/docket/internal/store"
+)
+
+// queueName is the one queue of attempts.
+const queueName = "attempts"
+
+// entryArgs is a queue entry: the attempt's id and nothing of its content.
+type entryArgs struct {
+	AttemptID string `json:"attempt_id"`
+}
+
+// Kind names the entries in River's tables.
+func (entryArgs) Kind() string { return "attempt" }
+
+// QueueOptions of the queue. Zero values mean the defaults in brackets.
+type QueueOptions struct {
+	Workers      int           // attempts worked on at once by this process [64]
+	PollInterval time.Duration // how long an entry can wait when its notice was lost [1s; SQLite, which has no notices, 20ms]
+	Logger       *slog.Logger  // [slog.Default()]
+}
+
+// Queue is River's queue of attempts, and which of them this process works on. It is safe for concurrent use.
+type Queue struct {
+	client *river.Client[*sql.Tx]
+	work   *entryWorker
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	running map[string]context.CancelCauseFunc // by attempt
+}
+
+// NewQueue returns a queue that takes entries at once; they are worked on after a Dispatcher started.
+func NewQueue(s *store.Store, o QueueOptions) (*Queue, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Workers == 0 {
+		o.Workers = 64
+	}
+	var driver riverdriver.Driver[*sql.Tx]
+	if s.Postgres() {
+		driver = riverdatabasesql.NewWithPgxListener(s.DB(), s.Pool())
+	} else {
+		driver = riversqlite.New(s.DB())
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = time.Second
+		if !s.Postgres() {
+			o.PollInterval = 20 * time.Millisecond
+		}
+	}
+	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]context.CancelCauseFunc{}}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, q.work); err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	client, err := river.NewClient(driver, &river.Config{
+		Queues:            map[string]river.QueueConfig{queueName: {MaxWorkers: o.Workers}},
+		Workers:           workers,
+		FetchCooldown:     5 * time.Millisecond, // the default of 100 ms would be a ceiling on throughput
+		FetchPollInterval: o.PollInterval,
+		// An entry gets one try: what its attempt may do next is decided by internal/jobs, never by the queue.
+		MaxAttempts:                 1,
+		CompletedJobRetentionPeriod: time.Hour,
+		Logger:                      slog.New(quiet{o.Logger.Handler()}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	q.client = client
+	return q, nil
+}
+
+// Enqueue adds an entry inside the transaction and returns its id.
+func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error) {
+	opts := &river.InsertOpts{Queue: queueName, MaxAttempts: 1}
+	if due.After(time.Now()) {
+		opts.ScheduledAt = due
+	}
+	res, err := q.client.InsertTx(ctx, tx.SQL, entryArgs{AttemptID: attemptID}, opts)
+	if err != nil {
+		return 0, fmt.Errorf("dispatch: enqueue: %w", err)
+	}
+	if !opts.ScheduledAt.IsZero() {
+		id := res.Job.ID
+		tx.AfterCommit(func() { time.AfterFunc(time.Until(due), func() { q.hurry(id) }) })
+	}
+	return res.Job.ID, nil
+}
+
+// hurry makes a scheduled entry available when it is due. River's own scheduler, which runs on the leader alone and every
+// five seconds, stands behind it for when this process dies; should both do it, the attempt's lease lets one through.
+func (q *Queue) hurry(entry int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if _, err := q.client.JobRetry(ctx, entry); err != nil {
+		q.log.DebugContext(ctx, "hurry", "entry", entry, "error", err)
+	}
+}
+
+// Alive returns which of the entries will still be worked on, or were taken by a worker less than grace ago.
+func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration) (map[int64]bool, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	res, err := q.client.JobList(ctx, river.NewJobListParams().IDs(entries...).First(len(entries)))
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: list entries: %w", err)
+	}
+	alive := make(map[int64]bool, len(res.Jobs))
+	for _, j := range res.Jobs {
+		switch j.State {
+		case rivertype.JobStateAvailable, rivertype.JobStateScheduled, rivertype.JobStateRetryable, rivertype.JobStatePending:
+			alive[j.ID] = true
+		case rivertype.JobStateRunning:
+			alive[j.ID] = j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace
+		}
+	}
+	return alive, nil
+}
+
+// Stop tells the worker of an attempt, if it is in this process, that nothing can come of it any more. Workers elsewhere
+// find out when they renew their lease.
+func (q *Queue) Stop(attemptID string) {
+	q.mu.Lock()
+	cancel := q.running[attemptID]
+	q.mu.Unlock()
+	if cancel != nil {
+		cancel(errSettled)
+	}
+}
+
+func (q *Queue) register(attemptID string, cancel context.CancelCauseFunc) (unregister func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running[attemptID] = cancel
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.running, attemptID)
+	}
+}
+
+// quiet lets only River's warnings and errors through.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}
+
+func (q quiet) WithAttrs(as []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(as)} }
+func (q quiet) WithGroup(name string) slog.Handler    { return quiet{q.Handler.WithGroup(name)} }

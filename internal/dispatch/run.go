@@ -1,0 +1,162 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/providers"
+)
+
+// Bounds on how long a worker tries to write down what it knows while the database does not answer. An outcome that
+// cannot be written leaves the attempt to the sweep, as UNKNOWN.
+const (
+	settleFor   = 5 * time.Minute
+	settleEvery = 5 * time.Second
+)
+
+// run is one attempt from its lease to its outcome. free gives the queue's slot back; run always calls it.
+func (d *Dispatcher) run(l *jobs.Lease, log *slog.Logger, free func()) {
+	defer free()
+	ctx, cancel := context.WithCancelCause(d.send)
+	defer cancel(nil)
+	defer d.queue.register(l.Attempt.ID, cancel)()
+
+	target, req, failure := d.prepare(l)
+	if failure != nil {
+		d.settle(log, l.Attempt.ID, jobs.Outcome{Failure: failure})
+		return
+	}
+	if ctx.Err() != nil { // stopping: another process need not wait for the lease to end
+		release, done := context.WithTimeout(context.WithoutCancel(ctx), settleEvery)
+		defer done()
+		if err := d.jobs.Release(release, l); err != nil {
+			log.WarnContext(ctx, "release", "error", err)
+		}
+		return
+	}
+	// Nothing is sent unless this one commit is known to have taken place.
+	if err := d.jobs.MarkSent(ctx, l); err != nil {
+		if !errors.Is(err, jobs.ErrNotYours) {
+			log.WarnContext(ctx, "not sent: the mark could not be written", "error", err)
+		}
+		return
+	}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, quiet: hedgeAfter(l)}
+	stopBeat := d.beat(ctx, cancel, l, log)
+	outcome := target.Sender.Send(ctx, req, r)
+	stopBeat()
+	r.stop()
+	if errors.Is(context.Cause(ctx), errSettled) {
+		// Whoever settled it has told the world; an answer that still came in is offered, and loses the claim.
+		if outcome.Kind != providers.Completed {
+			return
+		}
+	}
+	if outcome.Kind == providers.Unknown && r.unknown {
+		return // said before, when it happened
+	}
+	d.settle(log, l.Attempt.ID, translate(outcome))
+}
+
+// prepare builds the request from the intent and the task version that the job was created with.
+func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request, *jobs.Failure) {
+	target, ok := d.registry.Lookup(l.Attempt.Target)
+	if !ok {
+		return target, providers.Request{}, &jobs.Failure{Code: codeTargetUnknown, Message: "This server has no such target any more."}
+	}
+	prompt, err := l.Task.Render(l.Job.Input)
+	if err != nil {
+		return target, providers.Request{}, &jobs.Failure{Code: codePrompt, Message: "The task's prompt could not be rendered from this input."}
+	}
+	return target, providers.Request{
+		AttemptID: l.Attempt.ID, Task: l.Task.Name, Model: target.Model.Name,
+		System: prompt.System, Prompt: prompt.User, Input: l.Job.Input, Schema: l.Task.OutputSchemaJSON,
+		Temperature: l.Task.Temperature, MaxOutputTokens: l.Task.MaxOutputTokens,
+	}, nil
+}
+
+// Codes of failures before anything is sent.
+const (
+	codeTargetUnknown = "TARGET_UNKNOWN"
+	codePrompt        = "PROMPT_NOT_RENDERED"
+)
+
+// beat renews the lease until stopped, and stops the request when the attempt is not this worker's any more.
+func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l *jobs.Lease, log *slog.Logger) (stop func()) {
+	ctx, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(d.jobs.Lease() / 3)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+			err := d.jobs.Beat(ctx, l)
+			if errors.Is(err, jobs.ErrNotYours) {
+				var still bool
+				// An UNKNOWN attempt has no lease; its worker goes on listening.
+				if still, err = d.jobs.Open(ctx, l.Attempt.ID); err == nil && !still {
+					cancel(errSettled)
+					return
+				}
+			}
+			if err != nil && ctx.Err() == nil {
+				log.WarnContext(ctx, "renew the lease", "error", err)
+			}
+		}
+	}()
+	return func() { end(); <-done }
+}
+
+// settle writes an outcome down, patiently: an answer that is paid for is not dropped because the database is away.
+func (d *Dispatcher) settle(log *slog.Logger, attemptID string, o jobs.Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.send), settleFor)
+	defer cancel()
+	wait := backoff.NewExponentialBackOff()
+	wait.MaxInterval = settleEvery
+	v, err := backoff.Retry(ctx, func() (jobs.Verdict, error) {
+		v, err := d.jobs.Settle(ctx, attemptID, o)
+		if err != nil {
+			log.WarnContext(ctx, "settle", "error", err)
+			if d.send.Err() != nil { // stopping: the sweep of another process will find it
+				return v, backoff.Permanent(err)
+			}
+		}
+		return v, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(settleFor))
+	if err != nil {
+		log.ErrorContext(ctx, "the outcome could not be written; the attempt is left to the sweep", "error", err)
+		return
+	}
+	log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
+}
+
+func translate(o providers.Outcome) jobs.Outcome {
+	out := jobs.Outcome{ProviderRequestID: o.ProviderRequestID}
+	if o.Usage != nil {
+		out.Usage = jobs.Usage{InputTokens: o.Usage.InputTokens, OutputTokens: o.Usage.OutputTokens}
+	}
+	if o.Kind == providers.Completed {
+		out.Output = o.Output
+		return out
+	}
+	out.Unknown = o.Kind == providers.Unknown
+	out.Failure = failure(o.Failure)
+	return out
+}
+
+func failure(f *providers.Failure) *jobs.Failure {
+	if f == nil {
+		return &jobs.Failure{Code: providers.CodeProviderError, Message: "The provider's adapter gave no reason."}
+	}
+	return &jobs.Failure{Code: f.Code, Message: f.Message, Retryable: f.Retryable, RetryAfter: f.RetryAfter}
+}

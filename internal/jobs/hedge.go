@@ -1,0 +1,39 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// Hedge starts a racing attempt at the next untried fallback that the gate allows, because the given one is RUNNING but
+// silent. It does nothing if the task forbids racing, the attempt is not RUNNING or another one is open.
+func (s *Service) Hedge(ctx context.Context, attemptID string) error {
+	sys := viewer.NewSystemContext(ctx)
+	by, _ := viewer.FromContext(sys)
+	a, err := s.store.Client().Attempt.Get(sys, attemptID)
+	if err != nil {
+		return wrap(err, "hedge attempt "+attemptID)
+	}
+	return s.change(sys, by, a.JobID, func(c *change) error {
+		task, err := s.version(c.ctx, c.tx.Client, c.job.TaskVersion)
+		if err != nil || !task.RaceAllowed {
+			return err
+		}
+		for _, b := range c.attempts {
+			if open(b) && (b.ID != attemptID || b.State != attempt.StateRUNNING) {
+				return nil
+			}
+		}
+		if now, err := c.find(attemptID); err != nil || !open(now) {
+			return err
+		}
+		target, ok, err := c.nextFallback(task)
+		if err != nil || !ok {
+			return err
+		}
+		_, err = c.add(target, attempt.ReasonHEDGE, s.now(), detail{"hedgeOf": attemptID})
+		return err
+	})
+}

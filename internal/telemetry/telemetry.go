@@ -1,0 +1,50 @@
+// Package telemetry builds the logger and holds the metrics that operators watch.
+//
+// It imports nothing of this module.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// NewLogger writes text or JSON lines from a level on.
+func NewLogger(w io.Writer, level slog.Level, json bool) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if json {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// Metrics is one process's metrics.
+type Metrics struct {
+	registry  *prometheus.Registry
+	racesLost prometheus.Counter
+}
+
+// NewMetrics returns metrics with a registry of their own.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		racesLost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "docket_races_lost_total",
+			Help: "Outcomes that came for an attempt or a job that was already settled, and were dropped.",
+		}),
+	}
+	m.registry.MustRegister(m.racesLost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// RaceLost counts an outcome that was dropped.
+func (m *Metrics) RaceLost() { m.racesLost.Inc() }
+
+// Handler serves the metrics in Prometheus' text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
