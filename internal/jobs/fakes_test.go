@@ -22,6 +22,7 @@ type fakeQueue struct {
 	next    int64
 	entries map[int64]queued
 	dead    map[int64]bool
+	stopped []string
 	err     error
 }
 
@@ -60,6 +61,18 @@ func (q *fakeQueue) Alive(_ context.Context, entries []int64, _ time.Duration) (
 		}
 	}
 	return alive, q.err
+}
+
+func (q *fakeQueue) Stop(attemptID string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stopped = append(q.stopped, attemptID)
+}
+
+func (q *fakeQueue) hasStopped(attemptID string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Contains(q.stopped, attemptID)
 }
 
 // of returns the entries of an attempt, oldest first.
