@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,6 +52,7 @@ func (j job) last() attempt { return j.Attempts[len(j.Attempts)-1] }
 type event struct {
 	Number  int
 	Type    string
+	At      time.Time
 	From    string
 	To      string
 	Attempt *struct{ ID string }
@@ -81,7 +83,7 @@ type outcome struct {
 const (
 	attemptFields = ` id number target reason state error{code message retryable} usage{inputTokens outputTokens} sentAt providerRequestId `
 	jobFields     = ` id idempotencyKey task input target fallbacks state version result owner completedBy{id} attempts{` + attemptFields + `} `
-	eventFields   = ` number type from to attempt{id} detail `
+	eventFields   = ` number type at from to attempt{id} detail `
 	created       = ` __typename ...on CreateJobSuccess{replayed job{` + jobFields + `}} ...on UserError{code message}
 		...on IdempotencyConflict{job{` + jobFields + `}} ...on InvalidInput{issues{path message}} `
 
