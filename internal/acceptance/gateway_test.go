@@ -206,13 +206,26 @@ func (f *fake) requireOnce(t *testing.T) {
 // answer is an output of the tasks.
 func answer(text string) providertest.Behaviour { return providertest.Says(`{"text": "`+text+`"}`, "stop") }
 
-// acknowledged sends headers, and then behaves on the signal as b, which must not send headers.
+// acknowledged sends headers, and the whole answer on the signal.
 func acknowledged(signal <-chan struct{}, text string) providertest.Behaviour {
 	return func(x *providertest.Exchange) {
 		x.Headers()
 		if x.Until(signal) {
 			x.Content(`{"text": "` + text + `"}`)
 			x.Finish("stop", 7)
+		}
+	}
+}
+
+// jams sends headers on the first signal and a definite error on the second one.
+func jams(acknowledge, jam <-chan struct{}) providertest.Behaviour {
+	return func(x *providertest.Exchange) {
+		if !x.Until(acknowledge) {
+			return
+		}
+		x.Headers()
+		if x.Until(jam) {
+			x.Data(providertest.ErrorBody("paper_jam"))
 		}
 	}
 }
