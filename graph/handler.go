@@ -76,5 +76,6 @@ func times(child int, first, last *int, size int) int {
 	} else if last != nil {
 		size = *last
 	}
-	return 1 + child*min(max(size, 1), maxEvents)
+	// Bounded, since lists in lists in lists would overflow.
+	return 1 + min(child, 1<<30)*min(max(size, 1), maxEvents)
 }

@@ -67,7 +67,7 @@ func (m *machine) start(t *testing.T, change func(*providers.Config)) ([]contrac
 
 func TestFreshMachine(t *testing.T) {
 	t.Parallel()
-	every := func(string) bool { return true }
+	every := (*tasks.Definition).Route
 	states := func(t *testing.T, m *machine, change func(*providers.Config)) map[string]gate.State {
 		t.Helper()
 		suites, _, check := m.start(t, change)
@@ -100,7 +100,7 @@ func TestFreshMachine(t *testing.T) {
 		t.Parallel()
 		m := prove(t)
 		suites, runner, check := m.start(t, nil)
-		ran, err := command.Refresh(t.Context(), suites, func(target string) bool { return target == "demo/laser" }, check, runner, gate.NewRecorder(m.store.Client(), nil))
+		ran, err := command.Refresh(t.Context(), suites, func(*tasks.Definition) []string { return []string{"demo/laser"} }, check, runner, gate.NewRecorder(m.store.Client(), nil))
 		require.NoError(t, err)
 		require.Empty(t, ran, "a fresh pass is not run again")
 	})

@@ -17,10 +17,13 @@ func TestRefresh(t *testing.T) {
 	t.Parallel()
 	open := func(targets ...string) command.CheckFunc {
 		return func(_ context.Context, _ *tasks.Definition, target string) (gate.Decision, error) {
-			return gate.Decision{Allowed: strings.Contains(strings.Join(targets, " "), target)}, nil
+			if strings.Contains(strings.Join(targets, " "), target) {
+				return gate.Decision{Allowed: true, State: gate.Passed}, nil
+			}
+			return gate.Decision{State: gate.Missing}, nil
 		}
 	}
-	every := func(string) bool { return true }
+	every := (*tasks.Definition).Route
 
 	t.Run("RunsWhatIsClosed", func(t *testing.T) {
 		t.Parallel()
@@ -32,10 +35,22 @@ func TestRefresh(t *testing.T) {
 		require.Zero(t, runner.runs, "as often as the task's contract says")
 	})
 
+	t.Run("LetsAFailureStandWhileNothingChanged", func(t *testing.T) {
+		t.Parallel()
+		runner := &fakeRunner{}
+		failed := func(context.Context, *tasks.Definition, string) (gate.Decision, error) {
+			return gate.Decision{State: gate.Failed}, nil
+		}
+		ran, err := command.Refresh(t.Context(), suites(), every, failed, runner, &fakeRecorder{})
+		require.NoError(t, err)
+		require.Empty(t, ran)
+		require.Empty(t, runner.asked)
+	})
+
 	t.Run("LeavesOtherTargetsAlone", func(t *testing.T) {
 		t.Parallel()
 		runner := &fakeRunner{}
-		_, err := command.Refresh(t.Context(), suites(), func(target string) bool { return target == "a/one" }, open(), runner, &fakeRecorder{})
+		_, err := command.Refresh(t.Context(), suites(), func(*tasks.Definition) []string { return []string{"a/one"} }, open(), runner, &fakeRecorder{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"invoice@a/one", "triage@a/one"}, runner.asked)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts/report"
@@ -48,7 +49,13 @@ func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition,
 	if !w.configured || !w.suite {
 		return decide(nil, nil, w, g.now()), nil
 	}
-	latest, err := newest(ctx, q, contractresult.TaskVersion(task.Digest), contractresult.Target(target))
+	// The newest result for exactly what is configured here decides, so that replicas in the middle of a rolling change of
+	// configuration do not close each other's gates. Without one, the newest for this version says what changed.
+	here := []predicate.ContractResult{contractresult.TaskVersion(task.Digest), contractresult.Target(target)}
+	latest, err := newest(ctx, q, append(slices.Clone(here), contractresult.Digest(w.basis.Digest(target)))...)
+	if err == nil && latest == nil {
+		latest, err = newest(ctx, q, here...)
+	}
 	if err != nil {
 		return Decision{}, fmt.Errorf("read the newest contract result of %s at %s: %w", task.Name, target, err)
 	}

@@ -179,6 +179,18 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
 	})
 
+	t.Run("AnotherConfigurationsNewerResultDoesNotCloseIt", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, address)
+		b.record(t, "sha256:v2", report.Live, report.Passed)
+		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
+			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "another replica",
+			Basis: report.Basis{TaskVersion: "sha256:v2", CasesDigest: "sha256:cases", ConfigDigest: "sha256:next", ChecksVersion: report.ChecksVersion},
+			Cases: []report.Case{{Name: "one", Runs: []report.Run{{Number: 1, Checks: []report.Check{{Name: report.CheckSchema, Status: report.Failed}}}}}},
+		}))
+		require.True(t, b.check(t, "demo/laser").Allowed)
+	})
+
 	t.Run("AnswersInsideATransaction", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, address)

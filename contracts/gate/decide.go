@@ -56,6 +56,9 @@ func decide(latest, other *stored, w want, now time.Time) Decision {
 		return d
 	case !latest.passed:
 		d.State = Failed
+		if len(changed) > 0 { // as with another version's failure: nothing is known of what would be used now
+			d.State = Missing
+		}
 		d.Reasons = append(failures(latest, w, now), changed...)
 		return d
 	}

@@ -88,7 +88,7 @@ func TestDecide(t *testing.T) {
 			s.passed = false
 			s.report = failedReport(1)
 			s.basis.CasesDigest = "sha256:before"
-		}), state: Failed, reasons: []string{
+		}), state: Missing, reasons: []string{
 			`The contract failed at demo/laser 1h0m0s ago: case "outage", run 2, check schema: JAMMED: expected: a complete answer; came: paper jam.`,
 			"The task's cases changed since the result: it was for sha256:before, now it is sha256:cases.",
 		}},

@@ -122,3 +122,8 @@ func loadSuites(cfg *config.Config) ([]contracts.Suite, error) {
 	}
 	return all, nil
 }
+
+// check asks the gate outside of a transaction.
+func (p *parts) check(ctx context.Context, d *tasks.Definition, target string) (gate.Decision, error) {
+	return p.gate.Check(ctx, p.store.Client(), d, target)
+}

@@ -22,7 +22,6 @@ import (
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/store"
-	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
 )
 
@@ -197,10 +196,7 @@ func (p *program) contracts() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Format = report.Format(format)
 			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
-				check := func(ctx context.Context, d *tasks.Definition, target string) (gate.Decision, error) {
-					return ps.gate.Check(ctx, ps.store.Client(), d, target)
-				}
-				p.code = command.ShowStatus(ctx, ps.suites, check, o, command.Streams{Out: p.out, Err: p.err})
+				p.code = command.ShowStatus(ctx, ps.suites, ps.check, o, command.Streams{Out: p.out, Err: p.err})
 				return nil
 			})
 		}}

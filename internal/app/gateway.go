@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/graph"
 	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/config"
@@ -114,9 +113,7 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
-		Gate: func(ctx context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
-			return g.gate.Check(ctx, g.store.Client(), task, target)
-		},
+		Gate:     g.check,
 	})
 	console, err := web.Handler()
 	if err != nil {
@@ -196,10 +193,7 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 // the database. Whatever it could not finish is left for the next process.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.ready.Store(false)
-	var stopped error
-	var drain sync.WaitGroup
-	drain.Go(func() { stopped = g.dispatcher.Stop(ctx) })
-	drain.Wait() // watchers see what the drain brings, so streams end after it
+	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
 	g.cancel()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -43,6 +43,7 @@ type QueueOptions struct {
 type Queue struct {
 	client *river.Client[*sql.Tx]
 	work   *entryWorker
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // by attempt
@@ -68,7 +69,7 @@ func NewQueue(s *store.Store, o QueueOptions) (*Queue, error) {
 			o.PollInterval = 20 * time.Millisecond
 		}
 	}
-	q := &Queue{work: &entryWorker{}, running: map[string]context.CancelCauseFunc{}}
+	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]context.CancelCauseFunc{}}
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, q.work); err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
@@ -100,7 +101,21 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due
 	if err != nil {
 		return 0, fmt.Errorf("dispatch: enqueue: %w", err)
 	}
+	if !opts.ScheduledAt.IsZero() {
+		id := res.Job.ID
+		tx.AfterCommit(func() { time.AfterFunc(time.Until(due), func() { q.hurry(id) }) })
+	}
 	return res.Job.ID, nil
+}
+
+// hurry makes a scheduled entry available when it is due. River's own scheduler, which runs on the leader alone and every
+// five seconds, stands behind it for when this process dies; should both do it, the attempt's lease lets one through.
+func (q *Queue) hurry(entry int64) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if _, err := q.client.JobRetry(ctx, entry); err != nil {
+		q.log.DebugContext(ctx, "hurry", "entry", entry, "error", err)
+	}
 }
 
 // Alive returns which of the entries will still be worked on, or were taken by a worker less than grace ago.

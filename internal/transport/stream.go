@@ -27,7 +27,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		return
 	}
 	if errs != nil {
-		_ = out.next(h.failed(ctx, op, errs)) && out.complete()
+		_ = out.next(encode(h.failed(ctx, op, errs))) && out.complete()
 		return
 	}
 	responses := h.responses(ctx, op)
@@ -61,14 +61,15 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	}
 }
 
-// responses runs the operation beside the one goroutine that writes, which also has to keep the connection alive.
-func (h *Handler) responses(ctx context.Context, op *graphql.OperationContext) <-chan *graphql.Response {
-	ch := make(chan *graphql.Response)
+// responses runs the operation beside the one goroutine that writes, which also has to keep the connection alive. They
+// are encoded here: gqlgen writes a subscription's next response into the buffer of the last one.
+func (h *Handler) responses(ctx context.Context, op *graphql.OperationContext) <-chan []byte {
+	ch := make(chan []byte)
 	go func() {
 		defer close(ch)
 		put := func(resp *graphql.Response) bool {
 			select {
-			case ch <- resp:
+			case ch <- encode(resp):
 				return true
 			case <-ctx.Done():
 				return false
@@ -96,8 +97,8 @@ type eventWriter struct {
 	timeout time.Duration
 }
 
-func (e *eventWriter) next(resp *graphql.Response) bool {
-	return e.send("event: next\ndata: " + string(encode(resp)) + "\n\n")
+func (e *eventWriter) next(resp []byte) bool {
+	return e.send("event: next\ndata: " + string(resp) + "\n\n")
 }
 
 // complete has a line of data, or EventSource would not tell of it.

@@ -1,0 +1,89 @@
+package events
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/pgtest"
+)
+
+var databases = pgtest.New()
+
+func TestMain(m *testing.M) { databases.Main(m) }
+
+type replica struct {
+	*Hub
+	bus *Bus
+}
+
+func newReplica(t *testing.T, dsn string) *replica {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	hub := NewHub()
+	r := &replica{Hub: hub, bus: NewBus(hub, pool, func(ctx context.Context) (*pgx.Conn, error) {
+		return pgx.Connect(ctx, dsn)
+	}, nil)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.bus.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		pool.Close()
+	})
+	receive(t, r.bus.listening)
+	return r
+}
+
+func receive(t *testing.T, ch <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ch:
+	case <-time.After(time.Minute):
+		require.Fail(t, "no signal came")
+	}
+}
+
+func TestBusWakesTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	dsn := databases.DSN(t)
+	here, there := newReplica(t, dsn), newReplica(t, dsn)
+	watched, cancel := there.Subscribe("job_a")
+	defer cancel()
+	here.JobChanged("job_b")
+	here.JobChanged("job_a")
+	receive(t, watched)
+}
+
+func TestBusWakesEverybodyAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	dsn := databases.DSN(t)
+	r := newReplica(t, dsn)
+	watched, cancel := r.Subscribe("job_a")
+	defer cancel()
+
+	admin, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close(context.Background())) }()
+	_, err = admin.Exec(t.Context(),
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN docket_jobs'")
+	require.NoError(t, err)
+
+	receive(t, watched) // nothing changed, but something could have
+	receive(t, r.bus.listening)
+	other := newReplica(t, dsn)
+	for len(watched) > 0 {
+		<-watched
+	}
+	other.JobChanged("job_a")
+	receive(t, watched)
+}

@@ -1,0 +1,279 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/events"
+	"github.com/docket-gateway/docket/internal/seed"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+var (
+	alice   = viewer.Viewer{Issuer: "dev", Subject: "alice"}
+	mallory = viewer.Viewer{Issuer: "dev", Subject: "mallory"}
+)
+
+type bundle struct {
+	*seed.Seed
+	hub    *events.Hub
+	follow *events.Follower
+}
+
+// setup polls once an hour: what a test sees in time came by a notice.
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{Seed: seed.SQLite(t), hub: events.NewHub()}
+	b.Changed = b.hub.JobChanged
+	b.follow = &events.Follower{Client: b.Store.Client(), Hub: b.hub, Poll: time.Hour, Batch: 3}
+	return b
+}
+
+// pull reads in the background of nothing: each next is one step of the follower.
+func pull[T any](t *testing.T, seq iter.Seq2[T, error]) (next func() (T, error, bool)) {
+	next, stop := iter.Pull2(seq)
+	t.Cleanup(stop)
+	return next
+}
+
+func as(t *testing.T, v viewer.Viewer) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return viewer.NewContext(ctx, v)
+}
+
+func TestEventsDeliversWhatIsThereThenWhatComes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	for range 9 { // several batches
+		b.Log(t, j.ID, "NOTE")
+	}
+	next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+	for n := 1; n <= 10; n++ {
+		e, err, ok := next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, n, e.Number)
+	}
+	go b.Log(t, j.ID, "LATE")
+	e, err, ok := next()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 11, e.Number)
+	require.Equal(t, "LATE", e.Type)
+}
+
+func TestEventsResumesAfterANumber(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	a := b.Attempt(t, j.ID)
+	b.Move(t, a.ID, attempt.StateRUNNING, "")
+	b.Finish(t, j.ID, job.StateCANCELLED, "")
+	var got []int
+	for e, err := range b.follow.Events(as(t, alice), j.ID, 2) {
+		require.NoError(t, err)
+		got = append(got, e.Number)
+	}
+	require.Equal(t, []int{3, 4}, got)
+}
+
+func TestEventsEndsOnlyWithTheLastEventOfAFinalJob(t *testing.T) {
+	t.Parallel()
+	for _, final := range []job.State{job.StateSUCCEEDED, job.StateFAILED, job.StateCANCELLED} {
+		t.Run(string(final), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			j := b.Job(t, alice, "k")
+			a := b.Attempt(t, j.ID)
+			next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+			for range 2 {
+				_, err, ok := next()
+				require.NoError(t, err)
+				require.True(t, ok)
+			}
+			b.Finish(t, j.ID, final, a.ID)
+			// The job is final already, and what else was committed still comes.
+			b.Log(t, j.ID, "RESULT_DROPPED")
+			for _, kind := range []string{"JOB_STATE", "RESULT_DROPPED"} {
+				e, err, ok := next()
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, kind, e.Type)
+			}
+			_, err, ok := next()
+			require.NoError(t, err)
+			require.False(t, ok)
+		})
+	}
+}
+
+func TestEventsFollowsAJobThatWasOpenedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	b.Finish(t, j.ID, job.StateFAILED, "")
+	b.Finish(t, j.ID, job.StateQUEUED, "")
+	next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+	for range 3 {
+		_, err, ok := next()
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+	go b.Finish(t, j.ID, job.StateCANCELLED, "")
+	e, err, ok := next()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, string(job.StateCANCELLED), *e.To)
+	_, _, ok = next()
+	require.False(t, ok)
+}
+
+func TestEventsAreFoundWithoutANotice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Changed = nil // every notice is lost
+	b.follow.Poll = time.Millisecond
+	j := b.Job(t, alice, "k")
+	next := pull(t, b.follow.Events(as(t, alice), j.ID, 1))
+	go b.Log(t, j.ID, "LATE")
+	e, err, ok := next()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 2, e.Number)
+}
+
+func TestNothingIsLostBetweenReadingAndWaiting(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	const n = 200
+	go func() {
+		for i := range n {
+			b.Log(t, j.ID, strconv.Itoa(i))
+		}
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+	}()
+	number := 0
+	for e, err := range b.follow.Events(as(t, alice), j.ID, 0) {
+		require.NoError(t, err)
+		number++
+		require.Equal(t, number, e.Number)
+	}
+	require.Equal(t, n+2, number)
+}
+
+func TestAStrangersJobIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	b.Attempt(t, j.ID)
+	_, err, _ := pull(t, b.follow.Events(as(t, mallory), j.ID, 0))()
+	require.ErrorIs(t, err, events.ErrNotFound)
+	_, err, _ = pull(t, b.follow.Attempts(as(t, mallory), j.ID))()
+	require.ErrorIs(t, err, events.ErrNotFound)
+}
+
+func TestAGapIsAnError(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	sys := viewer.NewSystemContext(t.Context())
+	require.NoError(t, b.Store.Client().Job.Update().Where(job.ID(j.ID)).SetLastEvent(3).Exec(sys))
+	next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+	_, err, _ := next()
+	require.NoError(t, err)
+	_, err, _ = next()
+	require.ErrorContains(t, err, "missing")
+}
+
+func TestAttemptsDeliversStatesThenEveryChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	first := b.Attempt(t, j.ID)
+	b.Move(t, first.ID, attempt.StateFAILED, `{"code":"JAMMED","message":"jam"}`)
+	second := b.Attempt(t, j.ID)
+
+	next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
+	expect := func(id string, state attempt.State, code string) *ent.Attempt {
+		t.Helper()
+		a, err, ok := next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, id, a.ID)
+		require.Equal(t, state, a.State)
+		if code == "" {
+			require.Nil(t, a.ErrorCode)
+		} else {
+			require.Equal(t, code, *a.ErrorCode)
+		}
+		return a
+	}
+	expect(first.ID, attempt.StateFAILED, "JAMMED")
+	expect(second.ID, attempt.StateSTARTING, "")
+
+	// Three changes before the reader looks again are three attempts.
+	b.Move(t, second.ID, attempt.StateRUNNING, "")
+	b.Move(t, second.ID, attempt.StateUNKNOWN, `{"code":"IDLE_TIMEOUT","message":"silence"}`)
+	b.Move(t, second.ID, attempt.StateCANCELLED, `{"code":"CANCELLED","message":"by hand"}`)
+	b.Finish(t, j.ID, job.StateCANCELLED, "")
+	running := expect(second.ID, attempt.StateRUNNING, "")
+	require.Nil(t, running.FinishedAt)
+	require.NotNil(t, running.AcknowledgedAt)
+	require.Nil(t, expect(second.ID, attempt.StateUNKNOWN, "IDLE_TIMEOUT").FinishedAt)
+	require.NotNil(t, expect(second.ID, attempt.StateCANCELLED, "CANCELLED").FinishedAt)
+	_, err, ok := next()
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+func TestAnAttemptIsAsOfItsEventWhenItIsCreated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a := b.Attempt(t, j.ID)
+		b.Move(t, a.ID, attempt.StateRUNNING, "")
+	}()
+	<-done
+	// The snapshot is taken at the first step, which is after both.
+	a, err, _ := next()
+	require.NoError(t, err)
+	require.Equal(t, attempt.StateRUNNING, a.State)
+}
+
+func TestEndingTheContextEndsTheFollower(t *testing.T) {
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	before := goleak.IgnoreCurrent()
+	for range 20 {
+		ctx, cancel := context.WithCancel(as(t, alice))
+		ended := make(chan error, 1)
+		go func() {
+			var last error
+			for _, err := range b.follow.Events(ctx, j.ID, 0) {
+				last = err
+			}
+			ended <- last
+		}()
+		cancel()
+		require.True(t, errors.Is(<-ended, context.Canceled))
+	}
+	require.Zero(t, b.hub.Watched())
+	goleak.VerifyNone(t, before)
+}
