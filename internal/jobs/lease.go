@@ -66,7 +66,7 @@ func (s *Service) MarkSent(ctx context.Context, l *Lease) error {
 			if len(d.Reasons) > 0 {
 				f.Message += " " + d.Reasons[0]
 			}
-			if _, err := s.Settle(ctx, l.Attempt.ID, Outcome{Failure: f}); err != nil {
+			if err := s.Refuse(ctx, l, f); err != nil {
 				return err
 			}
 			return fmt.Errorf("send attempt %s: the gate is closed: %w", l.Attempt.ID, ErrNotYours)

@@ -208,7 +208,7 @@ func (c *change) unknown(attemptID string, o Outcome, guards ...predicate.Attemp
 }
 
 // failed records a definite no and decides what follows, in the same transaction.
-func (c *change) failed(attemptID string, o Outcome, d detail) error {
+func (c *change) failed(attemptID string, o Outcome, d detail, guards ...predicate.Attempt) error {
 	a, err := c.find(attemptID)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (c *change) failed(attemptID string, o Outcome, d detail) error {
 	if d == nil {
 		d = failureDetail(o.Failure)
 	}
-	if err := c.move(a, attempt.StateFAILED, d, both(setFailure(o.Failure), setUsage(o))); err != nil {
+	if err := c.move(a, attempt.StateFAILED, d, both(setFailure(o.Failure), setUsage(o)), guards...); err != nil {
 		return err
 	}
 	return c.settled(a, o.Failure)
