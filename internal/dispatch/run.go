@@ -160,7 +160,13 @@ func (d *Dispatcher) settle(log *slog.Logger, attemptID string, o jobs.Outcome) 
 
 // refuse writes down that the attempt is not going to be sent.
 func (d *Dispatcher) refuse(log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
-	d.write(log, func(ctx context.Context) error { return d.jobs.Refuse(ctx, l, f) })
+	d.write(log, func(ctx context.Context) error {
+		err := d.jobs.Refuse(ctx, l, *f)
+		if errors.Is(err, jobs.ErrNotYours) {
+			return nil
+		}
+		return err
+	})
 }
 
 // write is patient: an answer that is paid for is not dropped because the database is away. Once the process is stopping
