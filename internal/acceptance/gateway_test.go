@@ -204,7 +204,9 @@ func (f *fake) requireOnce(t *testing.T) {
 }
 
 // answer is an output of the tasks.
-func answer(text string) providertest.Behaviour { return providertest.Says(`{"text": "`+text+`"}`, "stop") }
+func answer(text string) providertest.Behaviour {
+	return providertest.Says(`{"text": "`+text+`"}`, "stop")
+}
 
 // acknowledged sends headers, and the whole answer on the signal.
 func acknowledged(signal <-chan struct{}, text string) providertest.Behaviour {

@@ -102,7 +102,7 @@ func (p *program) load() (*config.Config, *slog.Logger, error) {
 	}
 	log := telemetry.NewLogger(p.err, level, cfg.Log.Format == "json")
 	for _, w := range cfg.Warnings {
-		log.Warn(w)
+		log.Warn("configuration", "warning", w)
 	}
 	return cfg, log, nil
 }
