@@ -61,6 +61,9 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		if !errors.Is(err, jobs.ErrNotYours) {
 			log.WarnContext(ctx, "not sent: the mark could not be written", "error", err)
 		}
+		if ctx.Err() != nil {
+			d.release(ctx, l, log) // does nothing should the mark be written after all
+		}
 		return
 	}
 	*sent = true
