@@ -48,7 +48,7 @@ func TestHedgesAfterSilenceAndTellsTheLoserToStop(t *testing.T) {
 func TestProgressPutsTheHedgeOff(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
-		const quiet = time.Second
+		const quiet = 700 * time.Millisecond
 		last := make(chan time.Time, 1)
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			if c.Model != "a" {
@@ -57,7 +57,7 @@ func TestProgressPutsTheHedgeOff(t *testing.T) {
 			c.ack()
 			life := time.NewTicker(quiet / 10)
 			defer life.Stop()
-			for range 18 {
+			for range 15 {
 				<-life.C
 				c.r.Progress()
 			}

@@ -17,10 +17,14 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := start(t, address, options{idle: true})
 		due := time.Now().Add(700 * time.Millisecond)
-		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
-			_, err := p.queue.Enqueue(p.sys, tx, "att_nobody", due)
+		var entry int64
+		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) (err error) {
+			entry, err = p.queue.Enqueue(p.sys, tx, "att_nobody", due)
 			return err
 		}))
+		row, err := p.queue.client.JobGet(t.Context(), entry)
+		require.NoError(t, err)
+		require.WithinDuration(t, due, row.ScheduledAt, time.Millisecond, "River's scheduler knows when")
 		require.Equal(t, 1, p.number(t, "SELECT count(*) FROM river_job WHERE state = 'scheduled'"))
 		poll(t, func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE state = 'available'") == 1 },
 			func() string { return "the entry is not made available" })

@@ -58,12 +58,15 @@ func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		over := make(chan struct{})
+		var settled atomic.Int32
 		s := newScript(func(c *call) providers.Outcome {
 			c.r.Unknown(timedOut())
 			defer close(over)
 			return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: "LATER", Message: "later"}}
 		})
-		p := start(t, address, options{script: s})
+		p := start(t, address, options{script: s, wrap: func(j Jobs) Jobs {
+			return &faulty{Jobs: j, settle: func() error { settled.Add(1); return nil }}
+		}})
 		j, a := p.create(t, "single")
 		signal(t, over, "end")
 		require.NoError(t, p.stop(patience)) // everything is written
@@ -71,6 +74,7 @@ func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 		require.Equal(t, attempt.StateUNKNOWN, a.State)
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode)
 		require.Equal(t, 4, p.job(t, j.ID).LastEvent, "both created, both UNKNOWN, and no more")
+		require.EqualValues(t, 1, settled.Load(), "the second time would count as a lost race")
 	})
 }
 
@@ -148,10 +152,10 @@ func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 func TestHeartbeatKeepsALongRequest(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
-		const lease = 1500 * time.Millisecond
+		const lease = 2500 * time.Millisecond
 		s := newScript(func(c *call) providers.Outcome {
 			c.ack()
-			long := time.NewTimer(3 * lease)
+			long := time.NewTimer(2*lease + lease/5)
 			defer long.Stop()
 			select {
 			case <-long.C:
