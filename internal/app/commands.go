@@ -44,7 +44,7 @@ func Main(args, environ []string, stdout, stderr io.Writer) int {
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	p := &program{environ: environ, out: stdout, err: stderr}
-	root := p.commands()
+	root := p.commands() //nolint:contextcheck // commands get theirs when they run
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -132,7 +132,7 @@ func (p *program) load() (*config.Config, *slog.Logger, error) {
 	}
 	log := telemetry.NewLogger(p.err, level, cfg.Log.Format == "json")
 	for _, w := range cfg.Warnings {
-		log.Warn(w)
+		log.Warn("configuration", "warning", w)
 	}
 	return cfg, log, nil
 }

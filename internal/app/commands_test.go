@@ -142,7 +142,7 @@ func TestContracts(t *testing.T) {
 }
 
 // TestServesInAnEmptyFolder is the first command of somebody who has only just got the program.
-func TestServesInAnEmptyFolder(t *testing.T) { //nolint:paralleltest // changes the working directory
+func TestServesInAnEmptyFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -86,7 +86,7 @@ func serve(t *testing.T, cfg *config.Config) *running {
 	require.NoError(t, err, log.String())
 	r := &running{Gateway: g, addr: g.Addr(), log: log}
 	r.stop = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), r.bound)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), r.bound)
 		defer cancel()
 		return g.Stop(ctx)
 	})

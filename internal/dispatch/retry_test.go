@@ -15,6 +15,7 @@ import (
 func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{idle: true})
 		due := time.Now().Add(700 * time.Millisecond)
 		var entry int64
@@ -35,6 +36,7 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 func TestAnEntryThatWasRolledBackIsForgotten(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{})
 		require.ErrorIs(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
 			for _, due := range []time.Time{time.Now(), time.Now().Add(time.Millisecond)} {
@@ -50,6 +52,7 @@ func TestAnEntryThatWasRolledBackIsForgotten(t *testing.T) {
 func TestRetriesWhenDueAndNotBefore(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		sent := make(chan time.Time, 2)
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			sent <- time.Now()
@@ -76,6 +79,7 @@ func TestRetriesWhenDueAndNotBefore(t *testing.T) {
 func TestRiversSchedulerStandsBehindAProcessThatDied(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		gone := start(t, address, options{script: newScript(func(*call) providers.Outcome { return no(true) })})
 		j, a := gone.create(t, "later")
 		gone.becomes(t, a.ID, attempt.StateFAILED)

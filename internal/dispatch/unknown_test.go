@@ -29,6 +29,7 @@ func lingering(signal <-chan struct{}) func(c *call) providers.Outcome {
 func TestLingersWithoutItsSlotAndALateAnswerWins(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		late := make(chan struct{})
 		s := newScript(func(c *call) providers.Outcome {
 			if c.number == 1 {
@@ -57,6 +58,7 @@ func TestLingersWithoutItsSlotAndALateAnswerWins(t *testing.T) {
 func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		over := make(chan struct{})
 		var settled atomic.Int32
 		s := newScript(func(c *call) providers.Outcome {
@@ -81,6 +83,7 @@ func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 func TestCancellingStopsALocalRequestAtOnceAndDropsItsAnswer(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		for name, do := range map[string]func(<-chan struct{}) func(*call) providers.Outcome{"Running": held, "Lingering": lingering} {
 			t.Run(name, func(t *testing.T) {
 				stopped := make(chan struct{})
@@ -109,6 +112,7 @@ func TestCancellingStopsALocalRequestAtOnceAndDropsItsAnswer(t *testing.T) {
 func TestAStoppedRequestsUsageIsKept(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			out := held(nil)(c)
 			out.Usage = &providers.Usage{InputTokens: new(7)}
@@ -126,6 +130,7 @@ func TestAStoppedRequestsUsageIsKept(t *testing.T) {
 func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		for name, do := range map[string]func(<-chan struct{}) func(*call) providers.Outcome{"Running": held, "Lingering": lingering} {
 			t.Run(name, func(t *testing.T) {
 				stopped := make(chan time.Time, 1)
@@ -152,6 +157,7 @@ func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 func TestHeartbeatKeepsALongRequest(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		const lease = 2500 * time.Millisecond
 		s := newScript(func(c *call) providers.Outcome {
 			c.ack()
@@ -181,6 +187,7 @@ func TestHeartbeatKeepsALongRequest(t *testing.T) {
 func TestAnAcknowledgementIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release := make(chan struct{})
 		var tries atomic.Int32
 		s := newScript(func(c *call) providers.Outcome {
