@@ -30,7 +30,7 @@ type Jobs interface {
 	Acknowledge(ctx context.Context, l *jobs.Lease, providerRequestID, handle string) error
 	Hedge(ctx context.Context, attemptID string) error
 	Settle(ctx context.Context, attemptID string, o jobs.Outcome) (jobs.Verdict, error)
-	Refuse(ctx context.Context, l *jobs.Lease, f *jobs.Failure) error
+	Refuse(ctx context.Context, l *jobs.Lease, f jobs.Failure) error
 	Release(ctx context.Context, l *jobs.Lease) error
 	SweepLeases(ctx context.Context) (jobs.Swept, error)
 	SweepQueue(ctx context.Context) (jobs.Swept, error)

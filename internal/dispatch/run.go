@@ -163,7 +163,13 @@ func (d *Dispatcher) settle(ctx context.Context, log *slog.Logger, attemptID str
 
 // refuse writes down that the attempt is not going to be sent.
 func (d *Dispatcher) refuse(ctx context.Context, log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
-	d.write(ctx, log, func(ctx context.Context) error { return d.jobs.Refuse(ctx, l, f) })
+	d.write(ctx, log, func(ctx context.Context) error {
+		err := d.jobs.Refuse(ctx, l, *f)
+		if errors.Is(err, jobs.ErrNotYours) {
+			return nil
+		}
+		return err
+	})
 }
 
 // write is patient: an answer that is paid for is not dropped because the database is away. Once the process is stopping

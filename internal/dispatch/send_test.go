@@ -266,7 +266,7 @@ func TestAStalledWorkerDoesNotRefuseForAnother(t *testing.T) {
 		require.NoError(t, err)
 		p.work(t)
 		p.becomes(t, a.ID, attempt.StateRUNNING)
-		require.NoError(t, p.Refuse(t.Context(), stalled, &jobs.Failure{Code: "NO", Message: "no"}))
+		require.ErrorIs(t, p.Refuse(t.Context(), stalled, jobs.Failure{Code: "NO", Message: "no"}), jobs.ErrNotYours)
 		require.Equal(t, attempt.StateRUNNING, p.attempt(t, a.ID).State)
 		require.ErrorIs(t, p.MarkSent(t.Context(), stalled), jobs.ErrNotYours)
 	})
