@@ -161,13 +161,13 @@ func (c *change) requeue(a *ent.Attempt, guards ...predicate.Attempt) error {
 	return nil
 }
 
-// ignoreLost makes a lost race a line in the log: the sweep changed nothing.
+// ignoreLost makes a lost race a line in the log: nothing was changed.
 func (s *Service) ignoreLost(ctx context.Context, a *ent.Attempt, err error) error {
 	if errors.Is(err, errLost) {
-		s.log.LogAttrs(ctx, slog.LevelDebug, "sweep came second", slog.String("job", a.JobID), slog.String("attempt", a.ID))
+		s.log.LogAttrs(ctx, slog.LevelDebug, "came second", slog.String("job", a.JobID), slog.String("attempt", a.ID))
 		return nil
 	}
-	return wrap(err, "sweep attempt "+a.ID)
+	return wrap(err, "attempt "+a.ID)
 }
 
 func wrap(err error, what string) error {
