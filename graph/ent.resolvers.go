@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"entgo.io/contrib/entgql"
-
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph/generated"
 )
@@ -35,21 +34,37 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]ent.Noder, e
 }
 
 func (r *queryResolver) Attempts(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.AttemptOrder, where *ent.AttemptWhereInput) (*ent.AttemptConnection, error) {
-	first, err := page(first, last)
+	first, err := pageSize(first, last)
 	if err != nil {
 		return nil, err
 	}
-	return r.Client.Attempt.Query().Paginate(collecting(ctx), after, first, before, last,
+	page, err := r.Client.Attempt.Query().Paginate(collecting(ctx), after, first, before, last,
 		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(where.Filter))
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]*ent.Attempt, len(page.Edges))
+	for i, e := range page.Edges {
+		rows[i] = e.Node
+	}
+	return page, r.owners.prime(ctx, jobsOf(rows)...)
 }
 
 func (r *queryResolver) Jobs(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.JobOrder, where *ent.JobWhereInput) (*ent.JobConnection, error) {
-	first, err := page(first, last)
+	first, err := pageSize(first, last)
 	if err != nil {
 		return nil, err
 	}
-	return r.jobQuery(ctx).Paginate(collecting(ctx), after, first, before, last,
+	page, err := r.Client.Job.Query().Paginate(collecting(ctx), after, first, before, last,
 		ent.WithJobOrder(orderBy), ent.WithJobFilter(where.Filter))
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]*ent.Job, len(page.Edges))
+	for i, e := range page.Edges {
+		rows[i] = e.Node
+	}
+	return page, r.owners.prime(ctx, rows...)
 }
 
 func (r *Resolver) Attempt() generated.AttemptResolver { return &attemptResolver{r} }

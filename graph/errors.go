@@ -107,8 +107,7 @@ func classify(ctx context.Context, err error) (code, message string) {
 		if code, ok := e.Extensions["code"].(string); ok {
 			return code, e.Message
 		}
-		// gqlgen says this when a resolver broke the schema.
-		if !fromResolver && e.Message != "must not be null" {
+		if !fromResolver && !errors.Is(err, graphql.ErrInvalidNull) {
 			return CodeBadUserInput, e.Message
 		}
 	}

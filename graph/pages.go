@@ -12,8 +12,8 @@ const (
 	maxEvents     = 1000
 )
 
-// page checks the size that is asked for and sets the default one.
-func page(first, last *int) (*int, error) {
+// pageSize checks the size that is asked for and sets the default one.
+func pageSize(first, last *int) (*int, error) {
 	switch {
 	case first != nil && last != nil:
 		return nil, coded(CodeBadUserInput, "give first or last, not both")

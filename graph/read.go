@@ -9,26 +9,19 @@ import (
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/predicate"
 	"github.com/docket-gateway/docket/graph/model"
-	"github.com/docket-gateway/docket/internal/viewer"
 )
-
-// jobQuery loads the owners for those who see more than one.
-func (r *Resolver) jobQuery(ctx context.Context) *ent.JobQuery {
-	q := r.Client.Job.Query()
-	if v, ok := viewer.FromContext(ctx); ok && v.SeesAll() {
-		q.WithOwner()
-	}
-	return q
-}
 
 // oneJob is nil without an error if there is none that the viewer may see.
 func (r *Resolver) oneJob(ctx context.Context, where ...predicate.Job) (*ent.Job, error) {
-	q, err := r.jobQuery(ctx).Where(where...).CollectFields(collecting(ctx), "Job", "Node")
+	q, err := r.Client.Job.Query().Where(where...).CollectFields(collecting(ctx), "Job", "Node")
 	if err != nil {
 		return nil, err
 	}
 	j, err := q.Only(ctx)
-	return j, ent.MaskNotFound(err)
+	if err != nil {
+		return nil, ent.MaskNotFound(err)
+	}
+	return j, r.owners.prime(ctx, j)
 }
 
 // nodes holds, in order, nil for each id that is malformed, unknown or another owner's.
@@ -43,12 +36,15 @@ func (r *Resolver) nodes(ctx context.Context, ids []string) ([]ent.Noder, error)
 	}
 	found := map[string]ent.Noder{}
 	if ids := byKind[jobPrefix]; len(ids) > 0 {
-		q, err := r.jobQuery(ctx).Where(job.IDIn(ids...)).CollectFields(collecting(ctx), "Job", "Node")
+		q, err := r.Client.Job.Query().Where(job.IDIn(ids...)).CollectFields(collecting(ctx), "Job", "Node")
 		if err != nil {
 			return nil, err
 		}
 		rows, err := q.All(ctx)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.owners.prime(ctx, rows...); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -62,6 +58,9 @@ func (r *Resolver) nodes(ctx context.Context, ids []string) ([]ent.Noder, error)
 		}
 		rows, err := q.All(ctx)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.owners.prime(ctx, jobsOf(rows)...); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -129,4 +128,13 @@ func validKey(key string) bool {
 		}
 	}
 	return 1 <= len(key) && len(key) <= 255
+}
+
+// jobsOf are the jobs that were loaded with the attempts.
+func jobsOf(attempts []*ent.Attempt) []*ent.Job {
+	out := make([]*ent.Job, len(attempts))
+	for i, a := range attempts {
+		out[i] = a.Edges.Job
+	}
+	return out
 }

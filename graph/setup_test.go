@@ -12,9 +12,12 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
@@ -42,23 +45,28 @@ type bundle struct {
 	*seed.Seed
 	jobs *fakeJobs
 	url  string
+	hub  *events.Hub
 	log  *safeBuffer
+	// statements counts what the resolvers ask the database.
+	statements *atomic.Int64
 }
 
 func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 	t.Helper()
-	b := &bundle{Seed: seed.SQLite(t), log: &safeBuffer{}}
+	b := &bundle{Seed: seed.SQLite(t), log: &safeBuffer{}, statements: &atomic.Int64{}}
+	driver := dialect.DebugWithContext(entsql.OpenDB(dialect.SQLite, b.Store.DB()), func(context.Context, ...any) { b.statements.Add(1) })
+	client := ent.NewClient(ent.Driver(driver))
 	b.jobs = &fakeJobs{t: t, seed: b.Seed}
-	hub := events.NewHub()
-	b.Changed = hub.JobChanged
+	b.hub = events.NewHub()
+	b.Changed = b.hub.JobChanged
 	guard := auth.NewDevGuard()
 	catalog := fakeCatalog{{
 		Name: "triage", Version: "1", Target: "demo/inkjet", Fallbacks: []string{"demo/laser"},
 		InputSchemaJSON: json.RawMessage(`{"type": "object"}`), OutputSchemaJSON: json.RawMessage(`true`),
 	}}
 	resolver := graph.NewResolver(graph.Deps{
-		Client: b.Store.Client(), Jobs: b.jobs, Catalog: catalog, Targets: fakeTargets{},
-		Follower: &events.Follower{Client: b.Store.Client(), Hub: hub, Poll: time.Hour},
+		Client: client, Jobs: b.jobs, Catalog: catalog, Targets: fakeTargets{},
+		Follower: &events.Follower{Client: client, Hub: b.hub, Poll: time.Hour},
 		Gate: func(_ context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
 			return gate.Decision{State: gate.Missing, Reasons: []string{task.Name + " was never run at " + target}}, nil
 		},
@@ -100,6 +108,7 @@ type fakeJobs struct {
 	created []jobs.CreateInput
 	calls   int
 	err     error
+	panics  string
 	done    jobs.AttemptAndJob
 }
 
@@ -107,6 +116,9 @@ func (f *fakeJobs) call() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
+	if f.panics != "" {
+		panic(f.panics)
+	}
 	return f.err
 }
 
@@ -288,9 +300,22 @@ type socket struct {
 
 func (b *bundle) dial(t *testing.T, protocols ...string) *socket {
 	t.Helper()
+	return b.dialOptions(t, &websocket.DialOptions{Subprotocols: protocols})
+}
+
+// dialWith sends a header with the handshake.
+func (b *bundle) dialWith(t *testing.T, name, value string) *socket {
+	t.Helper()
+	return b.dialOptions(t, &websocket.DialOptions{
+		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{name: {value}},
+	})
+}
+
+func (b *bundle) dialOptions(t *testing.T, o *websocket.DialOptions) *socket {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	conn, _, err := websocket.Dial(ctx, b.url, &websocket.DialOptions{Subprotocols: protocols})
+	conn, _, err := websocket.Dial(ctx, b.url, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	return &socket{t: t, ctx: ctx, conn: conn}

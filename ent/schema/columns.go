@@ -26,10 +26,11 @@ func typeID(prefix string) ent.Field {
 	})
 }
 
-// rawJSON keeps the text as it came: PostgreSQL's jsonb would reformat numbers and refuse \u0000.
+// rawJSON keeps the text as it came: PostgreSQL's jsonb would reformat numbers and refuse \u0000, and its json has no
+// equality, without which ent cannot follow an edge (it selects DISTINCT).
 func rawJSON(name string, immutable, optional bool) ent.Field {
 	f := field.JSON(name, json.RawMessage{}).
-		SchemaType(map[string]string{dialect.Postgres: "json"}).
+		SchemaType(map[string]string{dialect.Postgres: "text"}).
 		Annotations(entgql.Type("JSON"))
 	if immutable {
 		f.Immutable()

@@ -30,6 +30,7 @@ type Jobs interface {
 	Acknowledge(ctx context.Context, l *jobs.Lease, providerRequestID, handle string) error
 	Hedge(ctx context.Context, attemptID string) error
 	Settle(ctx context.Context, attemptID string, o jobs.Outcome) (jobs.Verdict, error)
+	Refuse(ctx context.Context, l *jobs.Lease, f jobs.Failure) error
 	Release(ctx context.Context, l *jobs.Lease) error
 	SweepLeases(ctx context.Context) (jobs.Swept, error)
 	SweepQueue(ctx context.Context) (jobs.Swept, error)
@@ -69,23 +70,37 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	return nil
 }
 
+// grace is how much longer Stop takes than it was given, to write down what was cut off.
+const grace = 2 * writeFor
+
 // Stop takes no new work, waits for what is under way until ctx is done, and then cuts it off. A request that was cut off
-// leaves its attempt UNKNOWN; one that was not sent is left to another process.
+// leaves its attempt UNKNOWN; one that was not sent is left to another process. It fails if something could not be ended
+// in spite of that; the sweep of another process finds what is left.
 func (d *Dispatcher) Stop(ctx context.Context) error {
+	if d.stopSweep == nil {
+		return nil // never started
+	}
 	d.stopSweep()
 	d.sweeper.Wait()
 	err := d.queue.client.Stop(ctx)
 	d.cancelSend(errStopping) // also ends those that only linger
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
 	if err != nil {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		err = d.queue.client.StopAndCancel(grace)
+		err = d.queue.client.StopAndCancel(bound)
 	}
-	d.requests.Wait()
+	d.queue.close()
 	if err != nil {
 		return fmt.Errorf("dispatch: stop the queue: %w", err)
 	}
-	return nil
+	done := make(chan struct{})
+	go func() { defer close(done); d.requests.Wait() }()
+	select {
+	case <-done:
+		return nil
+	case <-bound.Done():
+		return errors.New("dispatch: a request did not end although it was told to")
+	}
 }
 
 // sweep runs in every process rather than in an elected leader: the sweeps are guarded moves, and orphans are found
@@ -95,7 +110,8 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 	defer t.Stop()
 	for {
 		for _, f := range []func(context.Context) (jobs.Swept, error){d.jobs.SweepLeases, d.jobs.SweepQueue} {
-			s, err := f(ctx)
+			var s jobs.Swept
+			err := recovered(func() (err error) { s, err = f(ctx); return err })
 			if err != nil && ctx.Err() == nil {
 				d.log.WarnContext(ctx, "sweep", "error", err)
 			}
@@ -137,7 +153,9 @@ func (w *entryWorker) Work(ctx context.Context, entry *river.Job[entryArgs]) err
 	}
 	log = log.With("job", lease.Job.ID, "target", lease.Attempt.Target)
 	free := make(chan struct{})
-	d.requests.Go(func() { d.run(lease, log, sync.OnceFunc(func() { close(free) })) })
+	d.requests.Go(func() { //nolint:contextcheck // a request that lingers outlives its entry
+		d.run(lease, log, sync.OnceFunc(func() { close(free) }))
+	})
 	<-free
 	return nil
 }

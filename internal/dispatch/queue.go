@@ -45,9 +45,15 @@ type Queue struct {
 	work   *entryWorker
 	log    *slog.Logger
 
+	life context.Context //nolint:containedctx // of what goes on beside the caller
+	end  context.CancelFunc
+
 	mu      sync.Mutex
-	running map[string]context.CancelCauseFunc // by attempt
+	running map[string]*worker // by attempt
 }
+
+// worker is what stops one attempt's request.
+type worker struct{ cancel context.CancelCauseFunc }
 
 // NewQueue returns a queue that takes entries at once; they are worked on after a Dispatcher started.
 func NewQueue(s *store.Store, o QueueOptions) (*Queue, error) {
@@ -69,7 +75,8 @@ func NewQueue(s *store.Store, o QueueOptions) (*Queue, error) {
 			o.PollInterval = 20 * time.Millisecond
 		}
 	}
-	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]context.CancelCauseFunc{}}
+	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{}}
+	q.life, q.end = context.WithCancel(context.Background())
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, q.work); err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
@@ -103,7 +110,9 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due
 	}
 	if !opts.ScheduledAt.IsZero() {
 		id := res.Job.ID
-		tx.AfterCommit(func() { time.AfterFunc(time.Until(due), func() { q.hurry(id) }) })
+		tx.AfterCommit(func() { //nolint:contextcheck // the caller is gone when the entry is due
+			time.AfterFunc(time.Until(due), func() { q.hurry(id) })
+		})
 	}
 	return res.Job.ID, nil
 }
@@ -111,7 +120,7 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due
 // hurry makes a scheduled entry available when it is due. River's own scheduler, which runs on the leader alone and every
 // five seconds, stands behind it for when this process dies; should both do it, the attempt's lease lets one through.
 func (q *Queue) hurry(entry int64) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(q.life, 5*time.Second)
 	defer cancel()
 	if _, err := q.client.JobRetry(ctx, entry); err != nil {
 		q.log.DebugContext(ctx, "hurry", "entry", entry, "error", err)
@@ -134,6 +143,7 @@ func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration)
 			alive[j.ID] = true
 		case rivertype.JobStateRunning:
 			alive[j.ID] = j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace
+		case rivertype.JobStateCancelled, rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
 		}
 	}
 	return alive, nil
@@ -143,23 +153,29 @@ func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration)
 // find out when they renew their lease.
 func (q *Queue) Stop(attemptID string) {
 	q.mu.Lock()
-	cancel := q.running[attemptID]
+	w := q.running[attemptID]
 	q.mu.Unlock()
-	if cancel != nil {
-		cancel(errSettled)
+	if w != nil {
+		w.cancel(errSettled)
 	}
 }
 
 func (q *Queue) register(attemptID string, cancel context.CancelCauseFunc) (unregister func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.running[attemptID] = cancel
+	w := &worker{cancel}
+	q.running[attemptID] = w
 	return func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		delete(q.running, attemptID)
+		if q.running[attemptID] == w { // a stalled worker must not hide the one that took over
+			delete(q.running, attemptID)
+		}
 	}
 }
+
+// close ends what goes on beside callers. Entries can still be added; River's scheduler makes them available.
+func (q *Queue) close() { q.end() }
 
 // quiet lets only River's warnings and errors through.
 type quiet struct{ slog.Handler }

@@ -9,6 +9,9 @@ import (
 	"github.com/docket-gateway/docket/providers"
 )
 
+// again is how long the reporter waits before it tries once more to write what could not be written.
+const again = time.Second
+
 // reporter passes an attempt's progress on to internal/jobs. Send calls it from one goroutine.
 type reporter struct {
 	d       *Dispatcher
@@ -18,16 +21,18 @@ type reporter struct {
 	free    func()
 	unknown bool
 
+	ack  *providers.Acknowledgement // until it is written
+	next time.Time                  // not tried again before
+
 	quiet time.Duration // silence after the acknowledgement that starts a hedge, 0 for never
 	timer *time.Timer
 }
 
 // Acknowledged makes the attempt RUNNING. When that cannot be written the request goes on: its outcome can be written
-// from STARTING too.
+// from STARTING too, and the next sign of life tries again.
 func (r *reporter) Acknowledged(a providers.Acknowledgement) {
-	if err := r.d.jobs.Acknowledge(r.ctx, r.lease, a.ProviderRequestID, a.Handle); err != nil && r.ctx.Err() == nil {
-		r.log.WarnContext(r.ctx, "acknowledge", "error", err)
-	}
+	r.ack = &a
+	r.acknowledge()
 	if r.quiet > 0 {
 		r.timer = time.AfterFunc(r.quiet, r.hedge)
 	}
@@ -38,6 +43,21 @@ func (r *reporter) Progress() {
 	if r.timer != nil {
 		r.timer.Reset(r.quiet)
 	}
+	if r.ack != nil && time.Now().After(r.next) {
+		r.acknowledge()
+	}
+}
+
+func (r *reporter) acknowledge() {
+	err := r.d.jobs.Acknowledge(r.ctx, r.lease, r.ack.ProviderRequestID, r.ack.Handle)
+	if err == nil {
+		r.ack = nil
+		return
+	}
+	r.next = time.Now().Add(again)
+	if r.ctx.Err() == nil {
+		r.log.WarnContext(r.ctx, "acknowledge", "error", err)
+	}
 }
 
 // Unknown is written when it happens, not when the request ends: the owner may want to decide before. The queue's slot is
@@ -45,14 +65,18 @@ func (r *reporter) Progress() {
 func (r *reporter) Unknown(f providers.Failure) {
 	r.stop()
 	r.unknown = true
-	r.d.settle(r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f)})
+	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f)})
 	r.free()
 }
 
+// hedge runs in a goroutine of its own. It may be called twice for one silence; the second finds the first one's attempt.
 func (r *reporter) hedge() {
-	if err := r.d.jobs.Hedge(r.ctx, r.lease.Attempt.ID); err != nil && r.ctx.Err() == nil {
-		r.log.WarnContext(r.ctx, "hedge", "error", err)
+	err := recovered(func() error { return r.d.jobs.Hedge(r.ctx, r.lease.Attempt.ID) })
+	if err == nil || r.ctx.Err() != nil {
+		return
 	}
+	r.log.WarnContext(r.ctx, "hedge", "error", err)
+	time.AfterFunc(again, r.hedge) // ends with the request's context
 }
 
 func (r *reporter) stop() {

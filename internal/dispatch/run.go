@@ -3,7 +3,9 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -17,26 +19,41 @@ import (
 const (
 	settleFor   = 5 * time.Minute
 	settleEvery = 5 * time.Second
+	writeFor    = 5 * time.Second // once the process is stopping
 )
 
 // run is one attempt from its lease to its outcome. free gives the queue's slot back; run always calls it.
+//
+// A panic, of an adapter say, costs its own attempt and not the process: FAILED if nothing was sent, else UNKNOWN.
 func (d *Dispatcher) run(l *jobs.Lease, log *slog.Logger, free func()) {
 	defer free()
 	ctx, cancel := context.WithCancelCause(d.send)
 	defer cancel(nil)
 	defer d.queue.register(l.Attempt.ID, cancel)()
 
+	sent := false
+	err := recovered(func() error { d.attempt(ctx, cancel, l, log, free, &sent); return nil })
+	switch {
+	case err == nil:
+	case sent:
+		log.ErrorContext(ctx, "panic after the request may have been sent", "error", err)
+		d.settle(ctx, log, l.Attempt.ID, jobs.Outcome{Unknown: true, Failure: &jobs.Failure{
+			Code: codeInternal, Message: "Docket failed while the request was under way; nobody can tell what became of it."}})
+	default:
+		log.ErrorContext(ctx, "panic before anything was sent", "error", err)
+		d.refuse(ctx, log, l, &jobs.Failure{Code: codeInternal, Message: "Docket failed before anything was sent."})
+	}
+}
+
+// attempt sets sent once the request may be on its way.
+func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc, l *jobs.Lease, log *slog.Logger, free func(), sent *bool) {
 	target, req, failure := d.prepare(l)
 	if failure != nil {
-		d.settle(log, l.Attempt.ID, jobs.Outcome{Failure: failure})
+		d.refuse(ctx, log, l, failure)
 		return
 	}
 	if ctx.Err() != nil { // stopping: another process need not wait for the lease to end
-		release, done := context.WithTimeout(context.WithoutCancel(ctx), settleEvery)
-		defer done()
-		if err := d.jobs.Release(release, l); err != nil {
-			log.WarnContext(ctx, "release", "error", err)
-		}
+		d.release(ctx, l, log)
 		return
 	}
 	// Nothing is sent unless this one commit is known to have taken place.
@@ -44,23 +61,38 @@ func (d *Dispatcher) run(l *jobs.Lease, log *slog.Logger, free func()) {
 		if !errors.Is(err, jobs.ErrNotYours) {
 			log.WarnContext(ctx, "not sent: the mark could not be written", "error", err)
 		}
+		if ctx.Err() != nil {
+			d.release(ctx, l, log) // does nothing should the mark be written after all
+		}
 		return
 	}
+	*sent = true
 	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, quiet: hedgeAfter(l)}
+	defer r.stop()
 	stopBeat := d.beat(ctx, cancel, l, log)
+	defer stopBeat()
 	outcome := target.Sender.Send(ctx, req, r)
 	stopBeat()
 	r.stop()
-	if errors.Is(context.Cause(ctx), errSettled) {
-		// Whoever settled it has told the world; an answer that still came in is offered, and loses the claim.
-		if outcome.Kind != providers.Completed {
-			return
-		}
+	if errors.Is(context.Cause(ctx), errSettled) && outcome.Kind != providers.Completed && outcome.Usage == nil {
+		// Whoever settled it has told the world. An answer that still came in is offered and loses the claim; what was
+		// used is kept.
+		return
 	}
 	if outcome.Kind == providers.Unknown && r.unknown {
 		return // said before, when it happened
 	}
-	d.settle(log, l.Attempt.ID, translate(outcome))
+	d.settle(ctx, log, l.Attempt.ID, translate(outcome))
+}
+
+// recovered makes a panic of f an error.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("dispatch: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // prepare builds the request from the intent and the task version that the job was created with.
@@ -80,10 +112,11 @@ func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request
 	}, nil
 }
 
-// Codes of failures before anything is sent.
+// Codes of failures that are neither a provider's nor a job's.
 const (
 	codeTargetUnknown = "TARGET_UNKNOWN"
 	codePrompt        = "PROMPT_NOT_RENDERED"
+	codeInternal      = "INTERNAL_ERROR" // also after sending, where it is UNKNOWN
 )
 
 // beat renews the lease until stopped, and stops the request when the attempt is not this worker's any more.
@@ -114,30 +147,63 @@ func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l
 			}
 		}
 	}()
-	return func() { end(); <-done }
+	return func() { end(); <-done } // may be called twice
 }
 
-// settle writes an outcome down, patiently: an answer that is paid for is not dropped because the database is away.
-func (d *Dispatcher) settle(log *slog.Logger, attemptID string, o jobs.Outcome) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.send), settleFor)
+// settle writes an outcome down.
+func (d *Dispatcher) settle(ctx context.Context, log *slog.Logger, attemptID string, o jobs.Outcome) {
+	d.write(ctx, log, func(ctx context.Context) error {
+		v, err := d.jobs.Settle(ctx, attemptID, o)
+		if err == nil {
+			log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
+		}
+		return err
+	})
+}
+
+// refuse writes down that the attempt is not going to be sent.
+func (d *Dispatcher) refuse(ctx context.Context, log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
+	d.write(ctx, log, func(ctx context.Context) error {
+		err := d.jobs.Refuse(ctx, l, *f)
+		if errors.Is(err, jobs.ErrNotYours) {
+			return nil
+		}
+		return err
+	})
+}
+
+// write is patient: an answer that is paid for is not dropped because the database is away. Once the process is stopping
+// it has writeFor left.
+func (d *Dispatcher) write(ctx context.Context, log *slog.Logger, f func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
 	defer cancel()
+	defer context.AfterFunc(d.send, func() { //nolint:contextcheck // what is written outlives its request, not the process
+		select {
+		case <-ctx.Done():
+		case <-time.After(writeFor):
+			cancel()
+		}
+	})()
 	wait := backoff.NewExponentialBackOff()
 	wait.MaxInterval = settleEvery
-	v, err := backoff.Retry(ctx, func() (jobs.Verdict, error) {
-		v, err := d.jobs.Settle(ctx, attemptID, o)
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := recovered(func() error { return f(ctx) })
 		if err != nil {
-			log.WarnContext(ctx, "settle", "error", err)
-			if d.send.Err() != nil { // stopping: the sweep of another process will find it
-				return v, backoff.Permanent(err)
-			}
+			log.WarnContext(ctx, "write the outcome", "error", err)
 		}
-		return v, err
+		return struct{}{}, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(settleFor))
 	if err != nil {
 		log.ErrorContext(ctx, "the outcome could not be written; the attempt is left to the sweep", "error", err)
-		return
 	}
-	log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
+}
+
+func (d *Dispatcher) release(ctx context.Context, l *jobs.Lease, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeFor)
+	defer cancel()
+	if err := d.jobs.Release(ctx, l); err != nil {
+		log.WarnContext(ctx, "release", "error", err)
+	}
 }
 
 func translate(o providers.Outcome) jobs.Outcome {

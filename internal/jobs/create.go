@@ -146,11 +146,12 @@ func (s *Service) plan(in CreateInput) (plan, error) {
 	}
 	p := plan{task: task, target: task.Target, fallbacks: task.Fallbacks}
 	var issues []Issue
+	noTarget := "is required here: this server does not have the task's own target"
 	if in.Target != nil {
-		p.target = *in.Target
-		if !s.targets.Known(p.target) {
-			issues = append(issues, Issue{"/target", "there is no such target"})
-		}
+		p.target, noTarget = *in.Target, "there is no such target"
+	}
+	if !s.targets.Known(p.target) {
+		issues = append(issues, Issue{"/target", noTarget})
 	}
 	if in.Fallbacks != nil {
 		p.fallbacks = in.Fallbacks

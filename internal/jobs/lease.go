@@ -62,11 +62,11 @@ func (s *Service) MarkSent(ctx context.Context, l *Lease) error {
 			return err
 		}
 		if !d.Allowed {
-			f := &Failure{Code: CodeContractNotPassed, Message: "The gate closed before the request was sent."}
+			f := Failure{Code: CodeContractNotPassed, Message: "The gate closed before the request was sent."}
 			if len(d.Reasons) > 0 {
 				f.Message += " " + d.Reasons[0]
 			}
-			if _, err := s.Settle(ctx, l.Attempt.ID, Outcome{Failure: f}); err != nil {
+			if err := s.Refuse(ctx, l, f); err != nil {
 				return err
 			}
 			return fmt.Errorf("send attempt %s: the gate is closed: %w", l.Attempt.ID, ErrNotYours)
@@ -83,6 +83,20 @@ func (s *Service) MarkSent(ctx context.Context, l *Lease) error {
 		return fmt.Errorf("mark attempt %s as sent: %w", l.Attempt.ID, ErrNotYours)
 	}
 	return nil
+}
+
+// Refuse settles an attempt as FAILED that this worker cannot send, before MarkSent. It returns ErrNotYours, and changes
+// nothing, if the attempt was sent or is another worker's by now.
+func (s *Service) Refuse(ctx context.Context, l *Lease, f Failure) error {
+	sys := viewer.NewSystemContext(ctx)
+	by, _ := viewer.FromContext(sys)
+	err := s.change(sys, by, l.Job.ID, func(c *change) error {
+		return c.failed(l.Attempt.ID, Outcome{Failure: f.clean()}, nil, attempt.SentAtIsNil(), attempt.LeaseToken(l.Token))
+	})
+	if errors.Is(err, errLost) {
+		err = ErrNotYours
+	}
+	return wrap(err, "refuse attempt "+l.Attempt.ID)
 }
 
 // Beat renews the lease. It returns ErrNotYours once the attempt is not the worker's any more.
@@ -121,10 +135,10 @@ func (s *Service) Acknowledge(ctx context.Context, l *Lease, providerRequestID, 
 		err = c.move(a, attempt.StateRUNNING, nil, func(u *ent.AttemptUpdate) {
 			u.SetAcknowledgedAt(s.now())
 			if providerRequestID != "" {
-				u.SetProviderRequestID(providerRequestID)
+				u.SetProviderRequestID(clean(providerRequestID, maxForeign))
 			}
 			if handle != "" {
-				u.SetProviderHandle(handle)
+				u.SetProviderHandle(clean(handle, maxForeign))
 			}
 		})
 		if err != nil {

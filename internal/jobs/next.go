@@ -25,7 +25,13 @@ func (c *change) settled(a *ent.Attempt, f *Failure) error {
 	if err != nil {
 		return err
 	}
-	if due, ok := c.retryAt(a, f, task.Retry); ok {
+	due, ok := c.retryAt(a, f, task.Retry)
+	if ok && a.Target != c.job.Target { // a retry at a fallback is an attempt at a fallback
+		if ok, err = c.passes(task, a.Target); err != nil {
+			return err
+		}
+	}
+	if ok {
 		d := detail{"retryOf": a.ID}
 		if due.After(c.s.now()) {
 			d["dueAt"] = due.Format(time.RFC3339Nano)
@@ -88,16 +94,23 @@ func (c *change) nextFallback(task *tasks.Definition) (string, bool, error) {
 		if c.tried(target) {
 			continue
 		}
-		d, err := c.s.allowed(c.ctx, c.tx.Client, task, target)
-		if err != nil {
-			return "", false, err
+		if ok, err := c.passes(task, target); err != nil || ok {
+			return target, ok, err
 		}
-		if d.Allowed {
-			return target, true, nil
-		}
-		c.event(EventFallbackSkipped, "", "", "", detail{"target": target, "reasons": d.Reasons})
 	}
 	return "", false, nil
+}
+
+// passes asks the gate about a fallback and logs why it is skipped, if it is.
+func (c *change) passes(task *tasks.Definition, target string) (bool, error) {
+	d, err := c.s.allowed(c.ctx, c.tx.Client, task, target)
+	if err != nil {
+		return false, err
+	}
+	if !d.Allowed {
+		c.event(EventFallbackSkipped, "", "", "", detail{"target": target, "reasons": d.Reasons})
+	}
+	return d.Allowed, nil
 }
 
 func (c *change) tried(target string) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -27,44 +28,25 @@ func (s *Service) ResolveAttempt(ctx context.Context, r Resolution) (AttemptAndJ
 	if err := checkResolution(r); err != nil {
 		return AttemptAndJob{}, err
 	}
-	if err := s.resolve(ctx, v, jobID, r); err != nil && !errors.Is(err, errLost) {
-		return AttemptAndJob{}, err
-	} else if err != nil {
+	err = s.resolve(ctx, v, jobID, r)
+	if errors.Is(err, errLost) {
 		return AttemptAndJob{}, s.verdict(ctx, r.AttemptID)
 	}
-	sys := viewer.NewSystemContext(ctx)
-	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(r.AttemptID)).WithJob().Only(sys)
 	if err != nil {
-		return AttemptAndJob{}, fmt.Errorf("read attempt %s: %w", r.AttemptID, err)
+		return AttemptAndJob{}, err
+	}
+	a, err := s.withJob(ctx, r.AttemptID)
+	if err != nil {
+		return AttemptAndJob{}, err
 	}
 	return AttemptAndJob{Attempt: a, Job: a.Edges.Job}, nil
 }
 
 func (s *Service) resolve(ctx context.Context, v viewer.Viewer, jobID string, r Resolution) error {
-	sys := viewer.NewSystemContext(ctx)
-	d := detail{"note": r.Note}
 	if r.Outcome == attempt.StateSUCCEEDED {
-		a, err := s.store.Client().Attempt.Query().Where(attempt.ID(r.AttemptID)).WithJob().Only(sys)
-		if err != nil {
-			return fmt.Errorf("read attempt %s: %w", r.AttemptID, err)
-		}
-		task, err := s.version(sys, s.store.Client(), a.Edges.Job.TaskVersion)
-		if err != nil {
-			return err
-		}
-		if bad := task.OutputSchema.ValidateOutput(r.Result); len(bad) > 0 {
-			var issues []Issue
-			for _, b := range bad {
-				issues = append(issues, Issue{"/result" + b.Pointer, b.Message})
-			}
-			return &InvalidInputError{Issues: issues}
-		}
-		if a.State != attempt.StateUNKNOWN {
-			return unresolvable(a.State)
-		}
-		return s.claim(sys, v, a, Outcome{Output: r.Result}, d)
+		return s.resolveSucceeded(ctx, v, r)
 	}
-	return s.change(sys, v, jobID, func(c *change) error {
+	return s.change(ctx, v, jobID, func(c *change) error {
 		a, err := c.find(r.AttemptID)
 		if err != nil {
 			return err
@@ -76,9 +58,40 @@ func (s *Service) resolve(ctx context.Context, v viewer.Viewer, jobID string, r 
 			return c.abandon(a, CodeCancelled, &r.Note)
 		}
 		f := &Failure{Code: CodeResolved, Message: "An operator settled the attempt as failed."}
-		d["code"] = f.Code
-		return c.failed(a.ID, Outcome{Failure: f}, d)
+		return c.failed(a.ID, Outcome{Failure: f}, detail{"code": f.Code, "note": r.Note})
 	})
+}
+
+// resolveSucceeded claims the job with the operator's result, under the rules that hold for a worker's.
+func (s *Service) resolveSucceeded(ctx context.Context, v viewer.Viewer, r Resolution) error {
+	sys := viewer.NewSystemContext(ctx)
+	a, err := s.withJob(ctx, r.AttemptID)
+	if err != nil {
+		return err
+	}
+	o := Outcome{Output: r.Result}
+	if a.State != attempt.StateUNKNOWN {
+		err = unresolvable(a.State)
+	} else {
+		task, verr := s.version(sys, s.store.Client(), a.Edges.Job.TaskVersion)
+		if verr != nil {
+			return verr
+		}
+		if bad := task.OutputSchema.ValidateOutput(r.Result); len(bad) > 0 {
+			var issues []Issue
+			for _, b := range bad {
+				issues = append(issues, Issue{"/result" + b.Pointer, b.Message})
+			}
+			return &InvalidInputError{Issues: issues}
+		}
+		err = s.claim(sys, v, a, o, detail{"note": r.Note})
+	}
+	if errors.Is(err, errLost) {
+		if derr := s.dropped(sys, v, a, o); derr != nil {
+			return derr
+		}
+	}
+	return err
 }
 
 // unresolvable says why an attempt that is not UNKNOWN cannot be resolved.
@@ -110,9 +123,18 @@ func checkResolution(r Resolution) error {
 
 // verdict tells who came second what had happened.
 func (s *Service) verdict(ctx context.Context, attemptID string) error {
-	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(viewer.NewSystemContext(ctx))
+	a, err := s.withJob(ctx, attemptID)
 	if err != nil {
-		return fmt.Errorf("read attempt %s: %w", attemptID, err)
+		return err
 	}
 	return &AttemptFinishedError{Attempt: a, Job: a.Edges.Job}
+}
+
+// withJob reads an attempt and its job for the system.
+func (s *Service) withJob(ctx context.Context, attemptID string) (*ent.Attempt, error) {
+	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(viewer.NewSystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read attempt %s: %w", attemptID, err)
+	}
+	return a, nil
 }

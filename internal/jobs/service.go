@@ -84,6 +84,9 @@ type Service struct {
 
 	lease    time.Duration
 	maxInput int
+	// sweepBatch is how many attempts a sweep reads at a time.
+	sweepBatch int
+
 	owners   *known  // owner rows that are there
 	versions *parsed // definitions by digest
 	jitter   func() float64
@@ -94,7 +97,7 @@ func New(d Deps, o Options) *Service {
 	return &Service{
 		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, notifier: d.Notifier,
 		metrics: d.Metrics, log: d.Logger,
-		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10),
+		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), sweepBatch: sweepBatch,
 		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,
 	}
 }

@@ -2,57 +2,17 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"time"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/predicate"
-	"github.com/docket-gateway/docket/internal/schema"
 	"github.com/docket-gateway/docket/internal/store"
-	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
-
-// Codes of attempt errors that this package gives. Providers have their own.
-const (
-	CodeCancelled         = "CANCELLED"
-	CodeReplaced          = "REPLACED"
-	CodeSuperseded        = "SUPERSEDED"
-	CodeWorkerLost        = "WORKER_LOST"
-	CodeContractNotPassed = "CONTRACT_NOT_PASSED"
-	CodeResolved          = "RESOLVED_AS_FAILED"
-	CodeOutputNotJSON     = "OUTPUT_NOT_JSON"
-	CodeOutputInvalid     = "OUTPUT_INVALID"
-)
-
-// Failure is why an attempt is FAILED, UNKNOWN or CANCELLED. Message holds no input, output or key.
-type Failure struct {
-	Code       string
-	Message    string
-	Retryable  bool
-	RetryAfter time.Duration // 0 if the provider did not say
-}
-
-// Usage is what an attempt used. Nil counts were not told.
-type Usage struct {
-	InputTokens  *int
-	OutputTokens *int
-}
-
-// Outcome is what is known of an attempt. With a nil Failure it is a complete answer.
-type Outcome struct {
-	Output            json.RawMessage
-	Failure           *Failure
-	Unknown           bool // the failure leaves open what the provider does
-	Usage             Usage
-	ProviderRequestID string
-}
 
 // Verdict says what became of an attempt that somebody tried to settle.
 type Verdict struct {
@@ -73,13 +33,14 @@ func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verd
 	if err != nil {
 		return Verdict{}, fmt.Errorf("settle attempt %s: %w", attemptID, err)
 	}
+	o = o.clean()
 	if o.Failure == nil {
 		task, err := s.version(sys, s.store.Client(), a.Edges.Job.TaskVersion)
 		if err != nil {
 			return Verdict{}, err
 		}
 		if f := checkOutput(task, o.Output); f != nil {
-			o.Output, o.Failure = nil, f
+			o.Output, o.Failure = nil, f.clean()
 		}
 	}
 	switch {
@@ -180,16 +141,29 @@ func (s *Service) dropped(sys context.Context, by viewer.Viewer, a *ent.Attempt,
 				c.becomes(job.StateWAITING, false, nil)
 			}
 		}
-		if o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil {
-			return nil
-		}
-		u := c.tx.Attempt.Update().Where(attempt.ID(a.ID), attempt.InputTokensIsNil(), attempt.OutputTokensIsNil())
-		setUsage(o)(u)
-		if err := u.Exec(c.ctx); err != nil {
-			return fmt.Errorf("keep the usage of attempt %s: %w", a.ID, err)
-		}
-		return nil
+		return c.keepUsage(now, o.Usage)
 	})
+}
+
+// keepUsage raises an attempt's counts. They only grow while a provider works, so the greater one is the later one.
+func (c *change) keepUsage(a *ent.Attempt, u Usage) error {
+	in, out := greater(a.InputTokens, u.InputTokens), greater(a.OutputTokens, u.OutputTokens)
+	if in == nil && out == nil {
+		return nil
+	}
+	err := c.tx.Attempt.Update().Where(attempt.ID(a.ID)).SetNillableInputTokens(in).SetNillableOutputTokens(out).Exec(c.ctx)
+	if err != nil {
+		return fmt.Errorf("keep the usage of attempt %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+// greater returns b if it is more than a, else nil.
+func greater(a, b *int) *int {
+	if b == nil || (a != nil && *a >= *b) {
+		return nil
+	}
+	return b
 }
 
 // unknown records that nobody can tell. It blocks new attempts and leaves the job's version alone, so that a late answer
@@ -208,7 +182,7 @@ func (c *change) unknown(attemptID string, o Outcome, guards ...predicate.Attemp
 }
 
 // failed records a definite no and decides what follows, in the same transaction.
-func (c *change) failed(attemptID string, o Outcome, d detail) error {
+func (c *change) failed(attemptID string, o Outcome, d detail, guards ...predicate.Attempt) error {
 	a, err := c.find(attemptID)
 	if err != nil {
 		return err
@@ -216,69 +190,8 @@ func (c *change) failed(attemptID string, o Outcome, d detail) error {
 	if d == nil {
 		d = failureDetail(o.Failure)
 	}
-	if err := c.move(a, attempt.StateFAILED, d, both(setFailure(o.Failure), setUsage(o))); err != nil {
+	if err := c.move(a, attempt.StateFAILED, d, both(setFailure(o.Failure), setUsage(o)), guards...); err != nil {
 		return err
 	}
 	return c.settled(a, o.Failure)
-}
-
-// checkOutput is the rule for results: one JSON text, exactly as it came, that keeps the output schema and carries no
-// undeclared key.
-func checkOutput(task *tasks.Definition, output []byte) *Failure {
-	issues := task.OutputSchema.ValidateOutput(output)
-	if len(issues) == 0 {
-		return nil
-	}
-	if issues[0].Rule == "syntax" {
-		return &Failure{Code: CodeOutputNotJSON, Message: "The answer is not one JSON text: " + issues[0].Message}
-	}
-	return &Failure{Code: CodeOutputInvalid, Message: "The answer breaks the task's output schema: " + describe(issues)}
-}
-
-// describe names the first broken rules, without any value.
-func describe(issues []schema.Issue) string {
-	const most = 5
-	var b strings.Builder
-	for i, is := range issues[:min(most, len(issues))] {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s: %s", is.Pointer, is.Message)
-	}
-	if n := len(issues) - most; n > 0 {
-		fmt.Fprintf(&b, "; and %d more", n)
-	}
-	return b.String()
-}
-
-func setFailure(f *Failure) func(*ent.AttemptUpdate) {
-	return func(u *ent.AttemptUpdate) {
-		u.SetErrorCode(f.Code).SetErrorMessage(f.Message).SetErrorRetryable(f.Retryable)
-		if f.RetryAfter > 0 {
-			u.SetErrorRetryAfterMs(int(f.RetryAfter.Milliseconds()))
-		} else {
-			u.ClearErrorRetryAfterMs()
-		}
-	}
-}
-
-func setUsage(o Outcome) func(*ent.AttemptUpdate) {
-	return func(u *ent.AttemptUpdate) {
-		u.SetNillableInputTokens(o.Usage.InputTokens).SetNillableOutputTokens(o.Usage.OutputTokens)
-		if o.ProviderRequestID != "" {
-			u.SetProviderRequestID(o.ProviderRequestID)
-		}
-	}
-}
-
-func both(f, g func(*ent.AttemptUpdate)) func(*ent.AttemptUpdate) {
-	return func(u *ent.AttemptUpdate) { f(u); g(u) }
-}
-
-func failureDetail(f *Failure) detail {
-	d := detail{"code": f.Code, "message": f.Message, "retryable": f.Retryable}
-	if f.RetryAfter > 0 {
-		d["retryAfterMs"] = f.RetryAfter.Milliseconds()
-	}
-	return d
 }

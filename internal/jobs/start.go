@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/docket-gateway/docket/ent"
@@ -38,9 +39,7 @@ func (s *Service) StartAttempt(ctx context.Context, jobID string, target *string
 			return err
 		}
 		if waiting != nil {
-			if err := c.move(waiting, attempt.StateCANCELLED, detail{"code": CodeReplaced}, setFailure(&Failure{
-				Code: CodeReplaced, Message: "An attempt started by hand took the place of this retry.",
-			})); err != nil {
+			if err := c.replace(waiting); err != nil {
 				return err
 			}
 		}
@@ -76,8 +75,23 @@ func (c *change) blockers(task *tasks.Definition) (waiting *ent.Attempt, err err
 	return waiting, nil
 }
 
-// waitsForBackoff says that no worker has touched the retry. Whoever would touch it waits for the job's lock or finds it
-// cancelled.
+// replace cancels a retry that waits. A worker does not lock the job to take or send an attempt, so the update itself looks
+// again whether one has: then the retry blocks like any other attempt.
+func (c *change) replace(waiting *ent.Attempt) error {
+	err := c.move(waiting, attempt.StateCANCELLED, detail{"code": CodeReplaced}, setFailure(&Failure{
+		Code: CodeReplaced, Message: "An attempt started by hand took the place of this retry.",
+	}), attempt.SentAtIsNil(), attempt.LeaseTokenIsNil())
+	if !errors.Is(err, errLost) {
+		return err
+	}
+	now, err := c.fresh(waiting.ID)
+	if err != nil {
+		return err
+	}
+	return &AttemptBlockedError{By: now}
+}
+
+// waitsForBackoff says that no worker had touched the retry when it was read.
 func (c *change) waitsForBackoff(a *ent.Attempt) bool {
 	return a.State == attempt.StateSTARTING && a.Reason == attempt.ReasonRETRY && a.SentAt == nil && a.LeaseToken == nil &&
 		a.DueAt.After(time.Now())

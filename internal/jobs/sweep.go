@@ -12,7 +12,7 @@ import (
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-// sweepBatch bounds one pass over orphans, so that a pass after an outage does not hold everything up.
+// sweepBatch is how many attempts a sweep reads at a time.
 const sweepBatch = 200
 
 // Swept says what one pass did.
@@ -27,22 +27,21 @@ func (s *Service) SweepLeases(ctx context.Context) (Swept, error) {
 	sys := viewer.NewSystemContext(ctx)
 	orphans, err := s.store.Client().Attempt.Query().
 		Where(attempt.LeaseExpiresAtNotNil(), attempt.StateIn(attempt.StateSTARTING, attempt.StateRUNNING), s.leaseExpired()).
-		Order(ent.Asc(attempt.FieldLeaseExpiresAt)).Limit(sweepBatch).All(sys)
+		Order(ent.Asc(attempt.FieldLeaseExpiresAt)).Limit(s.sweepBatch).All(sys)
 	if err != nil {
 		return Swept{}, fmt.Errorf("find attempts whose lease is over: %w", err)
 	}
 	var swept Swept
 	var errs []error
 	for _, a := range orphans {
-		if err := s.sweepOne(sys, a, &swept); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, s.sweepOne(sys, a, &swept))
 	}
 	return swept, errors.Join(errs...)
 }
 
 func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) error {
 	by, _ := viewer.FromContext(sys)
+	count := &swept.Unknown
 	err := s.change(sys, by, a.JobID, func(c *change) error {
 		now, err := c.find(a.ID)
 		if err != nil {
@@ -53,33 +52,46 @@ func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) er
 			return errLost
 		}
 		if now.SentAt == nil {
-			if err := c.requeue(now, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired()); err != nil {
-				return err
-			}
-			swept.Requeued++
-			return nil
+			count = &swept.Requeued
+			return c.requeue(now, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
 		}
 		f := &Failure{Code: CodeWorkerLost, Message: "The worker died after it had sent the request; nobody can tell what became of it."}
-		if err := c.unknown(a.ID, Outcome{Failure: f}, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired()); err != nil {
-			return err
-		}
-		swept.Unknown++
-		return nil
+		return c.unknown(a.ID, Outcome{Failure: f}, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
 	})
-	return s.ignoreLost(sys, a, err)
+	if err != nil {
+		return s.ignoreLost(sys, a, err)
+	}
+	*count++
+	return nil
 }
 
 // SweepQueue finds attempts that nobody has taken although they have been due for a lease, and whose queue entry nobody
-// will work on: a worker died between taking the entry and leasing the attempt, or the entry is gone.
+// will work on: a worker died between taking the entry and leasing the attempt, or the entry is gone. It looks at all that
+// wait, since a long queue of healthy entries may stand before a lost one.
 func (s *Service) SweepQueue(ctx context.Context) (Swept, error) {
 	sys := viewer.NewSystemContext(ctx)
-	by, _ := viewer.FromContext(sys)
-	waiting, err := s.store.Client().Attempt.Query().
-		Where(attempt.StateEQ(attempt.StateSTARTING), attempt.SentAtIsNil(), attempt.LeaseTokenIsNil(), s.dueBefore(s.lease)).
-		Order(ent.Asc(attempt.FieldDueAt)).Limit(sweepBatch).All(sys)
-	if err != nil || len(waiting) == 0 {
-		return Swept{}, wrap(err, "find attempts that wait in the queue")
+	var swept Swept
+	var errs []error
+	for last := ""; ; {
+		waiting, err := s.store.Client().Attempt.Query().
+			Where(attempt.StateEQ(attempt.StateSTARTING), attempt.SentAtIsNil(), attempt.LeaseTokenIsNil(), s.dueBefore(s.lease),
+				attempt.IDGT(last)).
+			Order(ent.Asc(attempt.FieldID)).Limit(s.sweepBatch).All(sys)
+		if err != nil {
+			return swept, errors.Join(append(errs, wrap(err, "find attempts that wait in the queue"))...)
+		}
+		if err := s.sweepEntries(sys, waiting, &swept); err != nil {
+			errs = append(errs, err)
+		}
+		if len(waiting) < s.sweepBatch {
+			return swept, errors.Join(errs...)
+		}
+		last = waiting[len(waiting)-1].ID
 	}
+}
+
+func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swept *Swept) error {
+	by, _ := viewer.FromContext(sys)
 	entries := make([]int64, 0, len(waiting))
 	for _, a := range waiting {
 		if a.QueueEntry != nil {
@@ -88,27 +100,30 @@ func (s *Service) SweepQueue(ctx context.Context) (Swept, error) {
 	}
 	alive, err := s.queue.Alive(sys, entries, s.lease)
 	if err != nil {
-		return Swept{}, wrap(err, "look up queue entries")
+		return wrap(err, "look up queue entries")
 	}
-	var swept Swept
 	var errs []error
 	for _, a := range waiting {
-		if a.QueueEntry == nil || alive[*a.QueueEntry] {
-			continue
+		same := attempt.QueueEntryIsNil()
+		if a.QueueEntry != nil {
+			if alive[*a.QueueEntry] {
+				continue
+			}
+			same = attempt.QueueEntry(*a.QueueEntry)
 		}
 		err := s.change(sys, by, a.JobID, func(c *change) error {
 			now, err := c.find(a.ID)
 			if err != nil {
 				return err
 			}
-			return c.requeue(now, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
+			return c.requeue(now, same, attempt.LeaseTokenIsNil())
 		})
 		if err == nil {
 			swept.Requeued++
 		}
 		errs = append(errs, s.ignoreLost(sys, a, err))
 	}
-	return swept, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Release gives up a lease before anything was sent, so that another worker need not wait for it to end.
@@ -146,13 +161,13 @@ func (c *change) requeue(a *ent.Attempt, guards ...predicate.Attempt) error {
 	return nil
 }
 
-// ignoreLost makes a lost race a line in the log: the sweep changed nothing.
+// ignoreLost makes a lost race a line in the log: nothing was changed.
 func (s *Service) ignoreLost(ctx context.Context, a *ent.Attempt, err error) error {
 	if errors.Is(err, errLost) {
-		s.log.LogAttrs(ctx, slog.LevelDebug, "sweep came second", slog.String("job", a.JobID), slog.String("attempt", a.ID))
+		s.log.LogAttrs(ctx, slog.LevelDebug, "came second", slog.String("job", a.JobID), slog.String("attempt", a.ID))
 		return nil
 	}
-	return wrap(err, "sweep attempt "+a.ID)
+	return wrap(err, "attempt "+a.ID)
 }
 
 func wrap(err error, what string) error {

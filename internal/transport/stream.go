@@ -62,7 +62,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 }
 
 // responses runs the operation beside the one goroutine that writes, which also has to keep the connection alive. They
-// are encoded here: gqlgen writes a subscription's next response into the buffer of the last one.
+// are text: gqlgen writes each one over the one before.
 func (h *Handler) responses(ctx context.Context, op *graphql.OperationContext) <-chan []byte {
 	ch := make(chan []byte)
 	go func() {

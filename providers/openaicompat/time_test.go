@@ -136,3 +136,23 @@ func TestAbort(t *testing.T) {
 		})
 	}
 }
+
+// The end by our own context is told as such, also when the broken connection is noticed at the same moment.
+func TestAbortIsNotTakenForALostConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, url, dial := fake.StartPiped(t)
+		server.OnModel("model", fake.AckThenSilent())
+		p := sender(t, config(url, nil), exchange.Options{DialContext: dial})
+		for range 30 {
+			ctx, cancel := context.WithCancel(t.Context())
+			r := &recorder{start: time.Now(), on: func(string) { // in Acknowledged: Send cannot look meanwhile
+				cancel()
+				synctest.Wait()
+			}}
+			out := p.Send(ctx, request("model"), r)
+			require.Equal(t, unknown, out.Kind)
+			require.Equal(t, providers.CodeAborted, out.Failure.Code)
+		}
+	})
+}

@@ -33,12 +33,13 @@ type Exchange struct {
 	Request Request
 	Entry   Entry
 
-	w      http.ResponseWriter
-	http   *http.Request
-	server *Server
+	w        http.ResponseWriter
+	http     *http.Request
+	server   *Server
+	released <-chan struct{}
 }
 
-// Done is closed when the client is gone or the server ends.
+// gone says whether the client went or the server ends.
 func (x *Exchange) gone() bool {
 	select {
 	case <-x.http.Context().Done():
@@ -74,13 +75,8 @@ func (x *Exchange) Pause(d time.Duration) bool {
 	return false
 }
 
-// held waits for the next Release.
-func (x *Exchange) held() bool {
-	x.server.mu.Lock()
-	released := x.server.released
-	x.server.mu.Unlock()
-	return x.Until(released)
-}
+// held waits for the first Release after the request was logged.
+func (x *Exchange) held() bool { return x.Until(x.released) }
 
 // Output is a document that keeps the request's schema, made from its prompt by the demo's rules.
 func (x *Exchange) Output() string {

@@ -106,7 +106,7 @@ func (s *Server) OnModel(model string, b Behaviour) {
 	s.byModel[model] = b
 }
 
-// Release lets all requests go on that Hold holds now.
+// Release lets all requests go on that are in the log now and held.
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,9 @@ func (s *Server) serveLog(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(entries)
+	if err := json.NewEncoder(w).Encode(entries); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request) {
@@ -189,8 +191,8 @@ func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request) {
 	if json.Unmarshal(body, &x.Request) == nil {
 		e.Body, e.Model = body, x.Request.Model
 	}
-	b := s.record(&e)
-	x.Entry = e
+	b, released := s.record(&e)
+	x.Entry, x.released = e, released
 	if !e.Whole {
 		return
 	}
@@ -200,8 +202,8 @@ func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request) {
 	b(x)
 }
 
-// record logs the request and takes its script, nil if it has none.
-func (s *Server) record(e *Entry) Behaviour {
+// record logs the request and takes its script, nil if it has none, and the signal of the next Release.
+func (s *Server) record(e *Entry) (Behaviour, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.Number = len(s.log) + 1
@@ -211,10 +213,10 @@ func (s *Server) record(e *Entry) Behaviour {
 	if len(s.queue) > 0 {
 		b := s.queue[0]
 		s.queue = s.queue[1:]
-		return b
+		return b, s.released
 	}
 	if b, ok := s.byKey[e.Key]; ok {
-		return b
+		return b, s.released
 	}
-	return s.byModel[e.Model]
+	return s.byModel[e.Model], s.released
 }

@@ -30,10 +30,11 @@ func main() {
 }
 
 func run(ctx context.Context, listen string) error {
-	l, err := net.Listen("tcp", listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}
+	defer l.Close()
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return fmt.Errorf("%s is not a loopback address", listen)
 	}
