@@ -141,7 +141,7 @@ func TestKilledDuringBurstOfCreates(t *testing.T) {
 			database := fresh(t)
 			const clients, enough = 16, 80
 			f := startFake(t)
-			s := settings{database: database, url: f.url, lease: time.Second, workers: 4, tasks: writeTasks(t)}
+			s := settings{database: database, url: f.url, lease: 3 * time.Second, workers: 4, tasks: writeTasks(t)}
 			p := s.serve(t)
 			var (
 				mu       sync.Mutex
