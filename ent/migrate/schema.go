@@ -191,7 +191,7 @@ var (
 			{
 				Name:    "job_finished",
 				Unique:  false,
-				Columns: []*schema.Column{JobsColumns[14]},
+				Columns: []*schema.Column{JobsColumns[9], JobsColumns[14]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state IN ('SUCCEEDED','FAILED','CANCELLED')",
 				},

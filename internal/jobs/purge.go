@@ -3,11 +3,11 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
@@ -16,18 +16,19 @@ import (
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-// finishedStates are those in which retention may remove a job. Literal, as in the index job_finished: SQLite uses a
-// partial index only if it can see that the condition is the same.
-const finishedStates = "state IN ('SUCCEEDED','FAILED','CANCELLED')"
+// finishedStates are those in which retention may remove a job.
+var finishedStates = []job.State{job.StateSUCCEEDED, job.StateFAILED, job.StateCANCELLED}
+
+// inFinishedStates says the same in the words of the index job_finished: SQLite uses a partial index only if it can see
+// that the condition is the same.
+const inFinishedStates = "state IN ('SUCCEEDED','FAILED','CANCELLED')"
 
 // Finished reports whether nothing will happen to a job in that state unless its owner asks for it.
-func Finished(s job.State) bool {
-	return s == job.StateSUCCEEDED || s == job.StateFAILED || s == job.StateCANCELLED
-}
+func Finished(s job.State) bool { return slices.Contains(finishedStates, s) }
 
-// Purge removes at most batch finished jobs whose last event is older than age by the database's clock, the oldest first,
-// with their attempts and events, in one transaction. It returns how many it removed; batch of them means that there may
-// be more. Any number of processes may purge at once: a job that another transaction holds is left for the next time.
+// Purge removes at most batch finished jobs whose last event is older than age by the database's clock, with
+// their attempts and events, in one transaction. It returns how many it removed; batch of them means that there may be
+// more. Any number of processes may purge at once: a job that another transaction holds is left for the next time.
 // From then on the job's key makes a new job.
 func (s *Service) Purge(ctx context.Context, age time.Duration, batch int) (int, error) {
 	if age <= 0 || batch <= 0 {
@@ -49,15 +50,29 @@ func (s *Service) Purge(ctx context.Context, age time.Duration, batch int) (int,
 	return n, nil
 }
 
-// outdated only proposes: nothing is locked, and what it says may be wrong a moment later.
+// outdated only proposes: nothing is locked, and what it says may be wrong a moment later. Each state is asked for by
+// itself, so that both databases read the oldest jobs from the index and nothing else; over all states at once they sort
+// the whole backlog for each batch, or look through all jobs when few are outdated.
 func (s *Service) outdated(sys context.Context, age time.Duration, batch int) ([]string, error) {
-	ids, err := s.store.Client().Job.Query().
-		Where(s.quietFor(age), noneOpen).
-		Order(ent.Asc(job.FieldUpdatedAt)).Limit(batch).IDs(sys)
-	if err != nil {
-		return nil, fmt.Errorf("find outdated jobs: %w", err)
+	var all []string
+	for _, state := range finishedStates {
+		ids, err := s.store.Client().Job.Query().Where(s.oldest(state, age)).Limit(batch - len(all)).IDs(sys)
+		if err != nil {
+			return nil, fmt.Errorf("find outdated jobs: %w", err)
+		}
+		if all = append(all, ids...); len(all) == batch {
+			break
+		}
 	}
-	return ids, nil
+	return all, nil
+}
+
+// oldest finds the jobs in one state that may go, in order of their last event.
+func (s *Service) oldest(state job.State, age time.Duration) predicate.Job {
+	return func(sel *entsql.Selector) {
+		job.And(job.StateEQ(state), s.quietFor(age), noneOpen)(sel)
+		sel.OrderBy(sel.C(job.FieldUpdatedAt))
+	}
 }
 
 // purge removes those of the jobs that may be removed. They are locked first, and looked at again under the lock: in the
@@ -105,7 +120,7 @@ func (s *Service) purge(sys context.Context, tx *store.Tx, age time.Duration, id
 func (s *Service) quietFor(age time.Duration) predicate.Job {
 	return func(sel *entsql.Selector) {
 		sel.Where(entsql.And(
-			entsql.ExprP(finishedStates),
+			entsql.ExprP(inFinishedStates),
 			entsql.ExprP(sel.C(job.FieldUpdatedAt)+" < (SELECT "+s.store.Now(-age)+")"),
 		))
 	}
