@@ -305,3 +305,56 @@ func TestEndingTheContextEndsTheFollower(t *testing.T) {
 	require.Zero(t, b.hub.Watched())
 	goleak.VerifyNone(t, before)
 }
+
+func TestARemovedJobIsNotThereAnyMore(t *testing.T) {
+	t.Parallel()
+	// remove takes the rows away as retention does.
+	remove := func(t *testing.T, b *bundle, jobID string) {
+		t.Helper()
+		for _, statement := range []string{
+			"DELETE FROM job_events WHERE job_id = ?", "DELETE FROM attempts WHERE job_id = ?", "DELETE FROM jobs WHERE id = ?",
+		} {
+			_, err := b.Store.DB().ExecContext(t.Context(), statement, jobID)
+			require.NoError(t, err)
+		}
+	}
+
+	t.Run("ToWhoReadsItsEvents", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		j := b.Job(t, alice, "k")
+		for range 9 { // several batches
+			b.Log(t, j.ID, "NOTE")
+		}
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+		next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+		for range b.follow.Batch {
+			_, err, _ := next()
+			require.NoError(t, err)
+		}
+		remove(t, b, j.ID)
+		_, err, ok := next()
+		require.True(t, ok)
+		require.ErrorIs(t, err, events.ErrNotFound)
+		_, _, ok = next()
+		require.False(t, ok)
+	})
+
+	t.Run("ToWhoReadsItsAttempts", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		j := b.Job(t, alice, "k")
+		a := b.Attempt(t, j.ID)
+		b.Move(t, a.ID, attempt.StateCANCELLED, "")
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+		next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
+		_, err, _ := next()
+		require.NoError(t, err)
+		remove(t, b, j.ID)
+		_, err, ok := next()
+		require.True(t, ok)
+		require.ErrorIs(t, err, events.ErrNotFound)
+		_, _, ok = next()
+		require.False(t, ok)
+	})
+}
