@@ -101,7 +101,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		cancel()
 		return nil, errors.Join(err, g.listener.Close())
 	}
-	g.run(life, hub)
+	g.run(life, hub, service.HeldVersions)
 	g.background.Go(func() { g.retention().Run(life, service, log) })
 	g.serve(life, guard.Handler(handler))
 	g.ready.Store(true)
@@ -161,7 +161,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 }
 
 // run starts what goes on beside requests.
-func (g *Gateway) run(life context.Context, hub *events.Hub) {
+func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.Context) ([]*tasks.Definition, error)) {
 	if pool := g.store.Pool(); pool != nil {
 		connect := func(ctx context.Context) (*pgx.Conn, error) {
 			return pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy())
@@ -169,11 +169,7 @@ func (g *Gateway) run(life context.Context, hub *events.Hub) {
 		bus := events.NewBus(hub, pool, connect, g.log)
 		g.background.Go(func() { bus.Run(life) })
 	}
-	g.background.Go(func() {
-		if err := g.prover.rest(life, g.versions); err != nil && life.Err() == nil {
-			g.log.WarnContext(life, "demo contracts", "error", err)
-		}
-	})
+	g.background.Go(func() { g.prover.keep(life, g.versions, held) })
 }
 
 func (g *Gateway) serve(life context.Context, handler http.Handler) {
