@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -110,7 +111,11 @@ func TestPurgeRaces(t *testing.T) {
 		b.quiet(t, held.ID, 2*keep)
 		b.quiet(t, free.ID, 2*keep)
 		require.NoError(t, b.change(b.ann, viewerOf(b.ann), held.ID, func(*change) error {
-			require.Equal(t, 1, b.purgeAll(t, 100), "it does not wait")
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			n, err := b.Purge(ctx, keep, 100)
+			require.NoError(t, err, "it does not wait")
+			require.Equal(t, 1, n)
 			return nil
 		}))
 		require.Equal(t, []string{held.ID}, b.store.Client().Job.Query().IDsX(b.sys))
@@ -137,8 +142,19 @@ func TestPurgeRaces(t *testing.T) {
 	})
 }
 
-// TestPurgeFindsJobsByTheirIndex: with a million finished jobs and one in a thousand of them outdated, PostgreSQL needs
-// TODO
+// TestPurgeFindsJobsByTheirIndex holds the plan. On PostgreSQL 15 with a million finished jobs, of which 2,000 are outdated
+// and SUCCEEDED and none in another state, both before and after ANALYZE:
+//
+//	Limit (actual time=0.068..0.147 rows=100)
+//	  InitPlan 1 (returns $0)
+//	  ->  Nested Loop Anti Join (actual time=0.067..0.138 rows=100)
+//	        ->  Index Scan using job_finished on jobs (actual time=0.054..0.101 rows=100)
+//	              Index Cond: (((state)::text = 'SUCCEEDED'::text) AND (updated_at < $0))
+//	        ->  Materialize (actual time=0.000..0.000 rows=0 loops=100)
+//	              ->  Index Scan using attempt_state_created_at on attempts (actual time=0.010..0.010 rows=0)
+//	                    Index Cond: ((state)::text = ANY ('{STARTING,RUNNING,UNKNOWN}'::text[]))
+//
+// and 3 to 79 buffers in 0.04 to 0.26 ms for a state of which nothing is outdated.
 func TestPurgeFindsJobsByTheirIndex(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, b *testBundle) {

@@ -120,7 +120,6 @@ func TestPurge(t *testing.T) {
 		}
 	})
 
-	// The last line: should an open attempt appear in spite of the lock, its foreign key stops everything.
 	t.Run("NeverRemovesAnOpenAttempt", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {
