@@ -20,6 +20,7 @@ import (
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/operation"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
 	"github.com/docket-gateway/docket/internal/transport"
@@ -67,15 +68,15 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
-	queue, err := dispatch.NewQueue(p.store, dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
-	if err != nil {
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
+	if _, err := queue.Open(p.store, queue.Options{Logger: log}, attempts); err != nil {
 		return nil, err
 	}
 	service := jobs.New(jobs.Deps{
-		Store: p.store, Catalog: p.catalog, Queue: queue, Gate: p.gate, Targets: known{p.registry}, Notifier: hub,
+		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Notifier: hub,
 		Metrics: metrics, Logger: log,
 	}, jobs.Options{Lease: cfg.Lease, MaxInput: int(cfg.Limits.Input)})
-	g.dispatcher = dispatch.New(queue, service, p.registry, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, log)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
 	if g.versions, err = service.HeldVersions(ctx); err != nil {
