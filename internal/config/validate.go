@@ -60,6 +60,9 @@ func (l *loader) validate(c *Config) {
 	l.duration("lease", c.Lease, time.Second, 10*minute)
 	l.duration("shutdown_timeout", c.ShutdownTimeout, 0, 10*minute)
 	l.number("workers", c.Workers, 1, 10_000)
+	if e := c.Webhooks.SecretEnv; e != "" && !variableName.MatchString(e) {
+		l.problem("webhooks.secret_env", "must be the name of an environment variable, in capitals, not a secret")
+	}
 	l.size("limits.body", c.Limits.Body, 1<<10, 64<<20)
 	l.number("limits.depth", c.Limits.Depth, 1, 1000)
 	l.size("limits.input", c.Limits.Input, 1, c.Limits.Body)
