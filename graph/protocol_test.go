@@ -47,6 +47,8 @@ func TestSocketsCloseWithTheProtocolsCodes(t *testing.T) {
 		"subscribe without id":    {[]string{greeting, `{"type":"subscribe","payload":{"query":"{viewer{subject}}"}}`}, 4400},
 		"subscribe without query": {[]string{greeting, `{"id":"1","type":"subscribe","payload":{}}`}, 4400},
 		"subscribe, other case":   {[]string{greeting, `{"id":"1","type":"subscribe","payload":{"QUERY":"{viewer{subject}}"}}`}, 4400},
+		"id twice":                {[]string{greeting, `{"id":"1","id":"2","type":"subscribe","payload":{"query":"{viewer{subject}}"}}`}, 4400},
+		"duplicate key in a ping": {[]string{greeting, `{"type":"ping","payload":{"a":1,"a":2}}`}, 4400},
 		"id is a number":          {[]string{greeting, `{"id":1,"type":"subscribe","payload":{"query":"{viewer{subject}}"}}`}, 4400},
 		"subscribe before init":   {[]string{watch}, 4401},
 		"bad token":               {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer nonsense"}}`}, 4403},
@@ -125,6 +127,16 @@ func TestAnIDMayBeUsedAgainOnceItIsOver(t *testing.T) {
 	s.send(`{"id":"unknown","type":"complete"}`)
 	s.subscribe("2", `{ viewer { subject } }`, "")
 	require.Equal(t, "2", s.receive().ID)
+}
+
+func TestNamesInAPayloadAreReadByteForByte(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.open(t, asAlice)
+	s.send(`{"id":"1","type":"subscribe","payload":{"query":"{ viewer { subject } }","QUERY":"{ nope }","Variables":{"a":1}}}`)
+	m := s.receive()
+	require.Equal(t, "next", m.Type, string(m.Payload))
+	require.Contains(t, string(m.Payload), "alice")
 }
 
 func TestOperationsOnASocketAreBounded(t *testing.T) {

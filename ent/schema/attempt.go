@@ -1,3 +1,4 @@
+// Package schema defines the entities by hand; everything else under ent is generated from it.
 package schema
 
 import (

@@ -17,18 +17,22 @@ import (
 // Every entity is closed unless a rule opens it: no viewer, no rows. Persons read their own rows, operators read all,
 // and only Docket itself writes; internal/jobs checks who asks before it does.
 
+// Policy of the Owner.
 func (Owner) Policy() ent.Policy { return policy(ownRows) }
 
+// Policy of the Job.
 func (Job) Policy() ent.Policy { return policy(ownRows) }
 
+// Policy of the Attempt.
 func (Attempt) Policy() ent.Policy { return policy(ownRows) }
 
+// Policy of the JobEvent.
 func (JobEvent) Policy() ent.Policy { return policy(ownRows) }
 
-// TaskVersion holds prompts: only Docket itself reads it.
+// Policy of the TaskVersion: it holds prompts, so only Docket itself reads it.
 func (TaskVersion) Policy() ent.Policy { return policy() }
 
-// ContractResult belongs to no owner: whoever is known may learn which targets passed.
+// Policy of the ContractResult: it belongs to no owner, and whoever is known may learn which targets passed.
 func (ContractResult) Policy() ent.Policy { return policy(anyViewer) }
 
 func policy(reads ...privacy.QueryRule) ent.Policy {

@@ -65,7 +65,7 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 			}
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(int32(min(cfg.Workers+16, 64)))) //nolint:gosec // bounded
+	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(int32(min(cfg.Workers+16, 64))))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 func loadSuites(cfg *config.Config) ([]contracts.Suite, error) {
 	var all []contracts.Suite
 	for _, dir := range cfg.Tasks {
-		fsys := fs.FS(os.DirFS(dir))
+		fsys := os.DirFS(dir)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && slices.Equal(cfg.Tasks, config.Default().Tasks) {
 			fsys = contracts.ShippedTasks()
 		}

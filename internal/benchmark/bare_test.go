@@ -3,7 +3,7 @@ package benchmark
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -73,7 +73,7 @@ func (x bare) create(i int64) error {
 	one := func(q string, dst any, a ...any) error { return tx.QueryRowContext(x.ctx, q, a...).Scan(dst) }
 	err = args.run(exec, one, func() error { return x.read(tx, args.job) })
 	if err != nil {
-		return fmt.Errorf("%w (%v)", err, tx.Rollback())
+		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
 }
@@ -84,7 +84,7 @@ func (x bare) read(tx *sql.Tx, id string) error {
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() { //nolint:revive // read to the end
+	for rows.Next() {
 	}
 	return rows.Err()
 }

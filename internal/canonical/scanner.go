@@ -125,6 +125,7 @@ func (s *scanner) run() error {
 			st, err = s.key()
 		case afterValue:
 			st, err = s.after()
+		case done:
 		}
 		if err != nil {
 			return err

@@ -182,7 +182,7 @@ func TestScannerHashesTheKeysOfBigObjects(t *testing.T) {
 	require.GreaterOrEqual(t, open(5000).frames[0].slots, 2*5000)
 }
 
-func TestScannerAllocatesNothingOnceWarm(t *testing.T) { // not parallel: it counts allocations
+func TestScannerAllocatesNothingOnceWarm(t *testing.T) { //nolint:paralleltest // it counts allocations
 	raw := []byte(`{"a":[1,2,{"b":"\u00e9"}],"\u0063":` + manyKeys(100, "") + `}`)
 	s := new(scanner)
 	require.Zero(t, testing.AllocsPerRun(100, func() {

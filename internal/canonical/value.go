@@ -1,6 +1,7 @@
 package canonical
 
 import (
+	"errors"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -143,11 +144,13 @@ func valueError(rule string) error {
 // within puts the way to a member or element before the pointer of its error, so that pointers cost nothing until
 // something fails.
 func within(pointer string, err error) error {
-	switch err := err.(type) {
-	case *SyntaxError:
-		err.Pointer = pointer + err.Pointer
-	case *NumberError:
-		err.Pointer = pointer + err.Pointer
+	var syntax *SyntaxError
+	var number *NumberError
+	switch {
+	case errors.As(err, &syntax):
+		syntax.Pointer = pointer + syntax.Pointer
+	case errors.As(err, &number):
+		number.Pointer = pointer + number.Pointer
 	}
 	return err
 }

@@ -16,6 +16,7 @@ func TestCanonicalizeValue(t *testing.T) {
 		"a": "\"\\\x01é",
 	})
 	require.NoError(t, err)
+	//nolint:testifylint // byte for byte is the point
 	require.Equal(t, `{"a":"\"\\\u0001é","b":[1,1,-2,18446744073709551615,0.1,true,null]}`, string(got))
 }
 

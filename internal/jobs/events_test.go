@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -150,4 +154,20 @@ func (b *testBundle) blockEvents(t *testing.T, jobID string) error {
 func viewerOf(ctx context.Context) viewer.Viewer {
 	v, _ := viewer.FromContext(ctx)
 	return v
+}
+
+func (b *testBundle) lastEvent(t *testing.T, jobID string) *ent.JobEvent {
+	t.Helper()
+	return b.job(t, jobID).QueryEvents().Order(jobevent.ByNumber(entsql.OrderDesc())).FirstX(b.sys)
+}
+
+// details returns what all events of a job say, one a line.
+func (b *testBundle) details(t *testing.T, jobID string) string {
+	t.Helper()
+	var sb strings.Builder
+	for _, e := range b.job(t, jobID).QueryEvents().AllX(b.sys) {
+		sb.Write(e.Detail)
+		sb.WriteByte('\n')
+	}
+	return sb.String()
 }

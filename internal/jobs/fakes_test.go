@@ -146,6 +146,15 @@ func (g *fakeGate) close(targets ...string) {
 	}
 }
 
+func (g *fakeGate) toggle(target string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed == nil {
+		g.closed = map[string]bool{}
+	}
+	g.closed[target] = !g.closed[target]
+}
+
 // fakeTargets knows every target of the test tasks unless it was removed.
 type fakeTargets struct {
 	mu      sync.Mutex

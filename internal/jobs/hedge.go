@@ -1,9 +1,14 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -30,10 +35,32 @@ func (s *Service) Hedge(ctx context.Context, attemptID string) error {
 			return err
 		}
 		target, ok, err := c.nextFallback(task)
-		if err != nil || !ok {
+		if err != nil {
 			return err
+		}
+		if !ok {
+			return c.logOnce(EventFallbackSkipped)
 		}
 		_, err = c.add(target, attempt.ReasonHEDGE, s.now(), detail{"hedgeOf": attemptID})
 		return err
 	})
+}
+
+// logOnce keeps a silent attempt from filling the job's log: what the log says already is not said again.
+func (c *change) logOnce(kind string) error {
+	said, err := c.tx.JobEvent.Query().Where(jobevent.JobID(c.job.ID), jobevent.Type(kind)).All(c.ctx)
+	if err != nil {
+		return fmt.Errorf("read the events of job %s: %w", c.job.ID, err)
+	}
+	again := 0
+	for _, e := range c.pending {
+		d, _ := e.Mutation().Detail()
+		if slices.ContainsFunc(said, func(s *ent.JobEvent) bool { return bytes.Equal(s.Detail, d) }) {
+			again++
+		}
+	}
+	if again == len(c.pending) {
+		c.pending = nil
+	}
+	return nil
 }

@@ -108,7 +108,7 @@ func TestFindsUndeclaredKeys(t *testing.T) {
 				got = append(got, issue.Pointer)
 			}
 			require.Equal(t, tc.want, got)
-			require.Equal(t, len(tc.want), len(s.ValidateOutput([]byte(tc.instance))), "a second run says the same")
+			require.Len(t, s.ValidateOutput([]byte(tc.instance)), len(tc.want), "a second run says the same")
 		})
 	}
 }

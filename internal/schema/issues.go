@@ -55,7 +55,7 @@ func (f *flattener) leaf(e *jsonschema.ValidationError, rule string) {
 				add(pointer, "The key "+strconv.Quote(name)+" is required.")
 			}
 		}
-	case rule == "additionalProperties" && s != nil && s.AdditionalProperties == false:
+	case rule == "additionalProperties" && s != nil && isFalse(s.AdditionalProperties):
 		for i, name := range additional(s, object) {
 			if i == MaxIssues {
 				break
@@ -133,4 +133,10 @@ func keyword(location string) string {
 func isIndex(token string) bool {
 	_, err := strconv.Atoi(token)
 	return err == nil
+}
+
+// isFalse is for the library's fields that hold a bool or a schema.
+func isFalse(v any) bool {
+	b, ok := v.(bool)
+	return ok && !b
 }

@@ -1,9 +1,9 @@
 package exchange_test
 
 import (
-	"io"
 	"log"
+	"log/slog"
 )
 
 // quiet swallows a test server's complaints about handshakes that are meant to fail.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+func quiet() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) }

@@ -235,7 +235,7 @@ func TestReportsUsageAndRequestID(t *testing.T) {
 	b := setup(t, nil)
 	out, r := b.send(t.Context(), "model")
 	require.Equal(t, completed, out.Kind)
-	require.Equal(t, answer, string(out.Output))
+	require.Equal(t, answer, string(out.Output)) //nolint:testifylint // byte for byte is the point
 	require.Equal(t, "req_fake_1", r.ack.ProviderRequestID)
 	require.Equal(t, "req_fake_1", out.ProviderRequestID)
 	require.Equal(t, 11, *out.Usage.InputTokens)

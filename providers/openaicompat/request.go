@@ -36,7 +36,7 @@ func buildBody(req providers.Request, strict bool) ([]byte, error) {
 		}
 	}
 	if len(req.Schema) > 0 {
-		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: formatName(req.Task), Schema: json.RawMessage(req.Schema)}
+		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: formatName(req.Task), Schema: req.Schema}
 		if strict {
 			format.Strict = openai.Bool(true)
 		}

@@ -30,7 +30,7 @@ func main() {
 }
 
 func run(ctx context.Context, listen string) error {
-	l, err := net.Listen("tcp", listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,59 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/pgtest"
+)
+
+func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.StartFor(t)
+	address, err := cluster.CreateDatabase(t.Context(), "docket")
+	require.NoError(t, err)
+	require.NoError(t, migrateTo(address))
+	release, away := make(chan struct{}), make(chan struct{}, 1)
+	p := start(t, address, options{script: newScript(held(release)), wrap: func(j Jobs) Jobs {
+		return &seesErrors{Jobs: j, away: away}
+	}})
+	j, a := p.create(t, "single")
+	p.becomes(t, a.ID, attempt.StateRUNNING)
+
+	require.NoError(t, cluster.Kill())
+	close(release) // the provider answers while nobody can write it down
+	signal(t, away, "failed write")
+	require.NoError(t, cluster.Restart(t.Context()))
+
+	poll(t, func() bool {
+		found, err := p.store.Client().Attempt.Get(p.sys, a.ID)
+		return err == nil && found.State == attempt.StateSUCCEEDED
+	}, func() string { return "the answer is lost" })
+	require.JSONEq(t, good, string(p.job(t, j.ID).Result))
+
+	_, b := p.create(t, "single") // and work goes on
+	p.becomes(t, b.ID, attempt.StateSUCCEEDED)
+	p.script.once(t, a.ID, b.ID)
+}
+
+// seesErrors tells when an outcome could not be written.
+type seesErrors struct {
+	Jobs
+
+	away chan<- struct{}
+}
+
+func (s *seesErrors) Settle(ctx context.Context, id string, o jobs.Outcome) (jobs.Verdict, error) {
+	v, err := s.Jobs.Settle(ctx, id, o)
+	if err != nil {
+		select {
+		case s.away <- struct{}{}:
+		default:
+		}
+	}
+	return v, err
+}
