@@ -118,7 +118,7 @@ func Default() *Config {
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
 		Workers:         64,
-		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"},
+		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
 		},

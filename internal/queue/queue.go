@@ -39,7 +39,7 @@ type Options struct {
 
 // rescueAfter is how old a running entry must be before River looks whether its process died. An entry of a kind whose
 // workers may take longer is left alone until that time is over.
-const rescueAfter = 2 * time.Minute
+const rescueAfter = time.Minute
 
 // Open returns a client that takes entries of the parts at once; they are worked on after it is started.
 func Open(s *store.Store, o Options, parts ...Part) (*Client, error) {

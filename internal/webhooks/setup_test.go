@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 }
 
 func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // before any test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := store.Open(ctx, address)
 	if err != nil {
