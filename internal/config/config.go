@@ -17,6 +17,7 @@ type Config struct {
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
 	Workers         int           `yaml:"workers"`          // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
+	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
 	Log             Log           `yaml:"log"`
 
@@ -72,6 +73,13 @@ type Webhooks struct {
 	Secrets []Secret `yaml:"-"`
 }
 
+// Retention says when finished jobs are removed.
+type Retention struct {
+	Age      time.Duration `yaml:"age"`      // 0s (off), or 1m to 87600h since a job's last event
+	Batch    int           `yaml:"batch"`    // 1 to 1000
+	Interval time.Duration `yaml:"interval"` // 1s to 24h
+}
+
 // Limits bound what one request may ask for.
 type Limits struct {
 	Body         Bytes `yaml:"body"`          // 1KiB to 64MiB
@@ -119,6 +127,7 @@ func Default() *Config {
 		ShutdownTimeout: 25 * time.Second,
 		Workers:         64,
 		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
+		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
 		},

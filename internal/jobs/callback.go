@@ -40,11 +40,6 @@ func (noCallbacks) Enqueue(_ context.Context, _ *store.Tx, c Completion) error {
 	return fmt.Errorf("jobs: nobody delivers the completion of job %s", c.JobID)
 }
 
-// ends says whether a job that arrives at the state is over, for now or for good.
-func ends(s job.State) bool {
-	return s == job.StateSUCCEEDED || s == job.StateFAILED || s == job.StateCANCELLED
-}
-
 // announce hands the job's end, if this change brought it, to the callbacks.
 func (c *change) announce() error {
 	if c.end == nil || c.job.CallbackURL == nil {

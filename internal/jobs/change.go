@@ -52,6 +52,9 @@ func (s *Service) change(ctx context.Context, by viewer.Viewer, jobID string, f 
 	sys := viewer.NewSystemContext(ctx)
 	return s.store.Tx(sys, func(tx *store.Tx) error {
 		j, err := tx.LockJob(sys, jobID)
+		if ent.IsNotFound(err) { // purged since the caller has seen it
+			return fmt.Errorf("lock job %s: %w", jobID, ErrNotFound)
+		}
 		if err != nil {
 			return fmt.Errorf("lock job %s: %w", jobID, err)
 		}
@@ -149,7 +152,7 @@ func (c *change) becomes(s job.State, reset bool, d detail) {
 	}
 	c.event(EventJobState, "", string(c.state), string(s), d)
 	c.state, c.end = s, nil
-	if ends(s) {
+	if Finished(s) {
 		c.end = c.pending[len(c.pending)-1].Mutation()
 	}
 }
