@@ -20,11 +20,13 @@ import (
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/operation"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
 	"github.com/docket-gateway/docket/internal/transport"
 	"github.com/docket-gateway/docket/internal/web"
+	"github.com/docket-gateway/docket/internal/webhooks"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -68,15 +70,19 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
-	queue, err := dispatch.NewQueue(p.store, dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
+	hooks, err := newWebhooks(cfg.Webhooks, log, metrics)
 	if err != nil {
 		return nil, err
 	}
+	if _, err := queue.Open(p.store, queue.Options{Logger: log}, attempts, hooks); err != nil {
+		return nil, err
+	}
 	service := jobs.New(jobs.Deps{
-		Store: p.store, Catalog: p.catalog, Queue: queue, Gate: p.gate, Targets: known{p.registry}, Notifier: hub,
-		Metrics: metrics, Logger: log,
+		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Callbacks: hooks,
+		Notifier: hub, Metrics: metrics, Logger: log,
 	}, jobs.Options{Lease: cfg.Lease, MaxInput: int(cfg.Limits.Input)})
-	g.dispatcher = dispatch.New(queue, service, p.registry, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, log)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
 	if g.versions, err = service.HeldVersions(ctx); err != nil {
@@ -106,6 +112,14 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g.serve(life, guard.Handler(handler))
 	g.ready.Store(true)
 	return g, nil
+}
+
+func newWebhooks(cfg config.Webhooks, log *slog.Logger, m webhooks.Metrics) (*webhooks.Service, error) {
+	o := webhooks.Options{AllowPrivate: cfg.AllowPrivate, Logger: log, Metrics: m}
+	for _, s := range cfg.Secrets {
+		o.Secrets = append(o.Secrets, s.Reveal())
+	}
+	return webhooks.New(o)
 }
 
 // handler routes the endpoints.

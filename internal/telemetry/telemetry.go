@@ -26,6 +26,7 @@ func NewLogger(w io.Writer, level slog.Level, json bool) *slog.Logger {
 type Metrics struct {
 	registry  *prometheus.Registry
 	racesLost prometheus.Counter
+	webhooks  *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -36,13 +37,20 @@ func NewMetrics() *Metrics {
 			Name: "docket_races_lost_total",
 			Help: "Outcomes that came for an attempt or a job that was already settled, and were dropped.",
 		}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "docket_webhook_tries_total",
+			Help: "Tries to deliver a completion webhook, by what came of them: delivered, retried, gone or abandoned.",
+		}, []string{"result"}),
 	}
-	m.registry.MustRegister(m.racesLost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.racesLost, m.webhooks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // RaceLost counts an outcome that was dropped.
 func (m *Metrics) RaceLost() { m.racesLost.Inc() }
+
+// WebhookTried counts one try to deliver a completion webhook.
+func (m *Metrics) WebhookTried(result string) { m.webhooks.WithLabelValues(result).Inc() }
 
 // Handler serves the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {
