@@ -14,6 +14,8 @@ import (
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/dispatch"
+	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/providers"
@@ -73,6 +75,19 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
 		gate: gate.New(contracts.NewDigests(registry, suites), now),
 	}, nil
+}
+
+// service is the life of jobs with its queue, for serving and for commands. Entries can be added at once; nothing works on
+// them before a dispatcher of this or another process does.
+func (p *parts) service(n jobs.Notifier, m jobs.Metrics) (*jobs.Service, *dispatch.Queue, error) {
+	queue, err := dispatch.NewQueue(p.store, dispatch.QueueOptions{Workers: p.cfg.Workers, Logger: p.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return jobs.New(jobs.Deps{
+		Store: p.store, Catalog: p.catalog, Queue: queue, Gate: p.gate, Targets: known{p.registry}, Notifier: n,
+		Metrics: m, Logger: p.log,
+	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input)}), queue, nil
 }
 
 func newRegistry(cfg *config.Config) (*providers.Registry, error) {
