@@ -98,7 +98,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		cancel()
 		return nil, errors.Join(err, g.listener.Close())
 	}
-	g.run(life, hub)
+	g.run(life, hub, service.HeldVersions)
 	g.serve(life, handler)
 	g.ready.Store(true)
 	return g, nil
@@ -181,7 +181,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 }
 
 // run starts what goes on beside requests.
-func (g *Gateway) run(life context.Context, hub *events.Hub) {
+func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.Context) ([]*tasks.Definition, error)) {
 	if pool := g.store.Pool(); pool != nil {
 		connect := func(ctx context.Context) (*pgx.Conn, error) {
 			return pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy())
@@ -189,11 +189,7 @@ func (g *Gateway) run(life context.Context, hub *events.Hub) {
 		bus := events.NewBus(hub, pool, connect, g.log)
 		g.background.Go(func() { bus.Run(life) })
 	}
-	g.background.Go(func() {
-		if err := g.prover.rest(life, g.versions); err != nil && life.Err() == nil {
-			g.log.WarnContext(life, "demo contracts", "error", err)
-		}
-	})
+	g.background.Go(func() { g.prover.keep(life, g.versions, held) })
 }
 
 func (g *Gateway) serve(life context.Context, handler http.Handler) {
@@ -216,8 +212,9 @@ func (g *Gateway) serve(life context.Context, handler http.Handler) {
 // Addr is the address that the gateway listens on.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 
-// Stop takes no new requests and no new work, drains what is under way until ctx is done, cuts off the rest and closes
-// the database. Whatever it could not finish is left for the next process.
+// Stop takes up no new work and says so at /readyz, drains what is under way until ctx is done, cuts off the rest, closes
+// the listener and the database. Until then requests are answered; a job that comes in is stored for another process, as
+// is whatever Stop could not finish.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.ready.Store(false)
 	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
