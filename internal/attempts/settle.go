@@ -49,8 +49,8 @@ type tally struct{ found, settled, late, failed int }
 // Settle settles the UNKNOWN attempts of a provider that were sent in the window, one transaction each, with a line for each
 // and a summary. What it does cannot be taken back: an attempt that is settled stays so, whatever the provider answers later.
 //
-// It returns ExitOK if all were settled (or there were none), ExitPartly if somebody else was first at some or some
-// failed. An error means that it could not do its work; attempts before it stay settled.
+// It returns ExitOK if all were settled (or there were none), ExitPartly if somebody else was first at some, some failed or
+// it was interrupted. An error means that it could not do its work.
 func Settle(ctx context.Context, c *ent.Client, r Resolver, o SettleOptions, std Streams) (int, error) {
 	if err := o.check(); err != nil {
 		return ExitUnusable, err
@@ -58,28 +58,32 @@ func Settle(ctx context.Context, c *ent.Client, r Resolver, o SettleOptions, std
 	ctx = operator(ctx, o.Operator)
 	where := append(ofProvider(o.Provider), attempt.StateEQ(attempt.StateUNKNOWN))
 	where = append(where, o.Window.predicates()...)
-	var t tally
-	err := each(ctx, c, 0, where, func(a *ent.Attempt) error {
-		t.found++
+	// All are found first: what comes of settling one, and may be UNKNOWN soon too, is not meant.
+	var found []*ent.Attempt
+	err := each(ctx, c, 0, where, func(a *ent.Attempt) error { found = append(found, a); return nil })
+	if err != nil {
+		return ExitUnusable, err
+	}
+	if len(found) == 0 && !o.Known {
+		return ExitUnusable, fmt.Errorf("%w: there is no provider %q in the configuration, and no such attempt", ErrUsage, o.Provider)
+	}
+	t := tally{found: len(found)}
+	for _, a := range found {
+		if ctx.Err() != nil {
+			break
+		}
 		text := "would be settled"
 		if !o.DryRun {
 			text = t.resolve(ctx, r, a, o)
 		}
 		if _, err := fmt.Fprintf(std.Out, "%s  %s  %s  sent %s  %s\n", a.ID, a.JobID, a.Target, stamp(a.SentAt), text); err != nil {
-			return fmt.Errorf("write: %w", err)
+			return ExitUnusable, fmt.Errorf("write: %w", err)
 		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return ExitUnusable, fmt.Errorf("after %d attempts: %w", t.found, err)
-	}
-	if t.found == 0 && !o.Known {
-		return ExitUnusable, fmt.Errorf("%w: there is no provider %q in the configuration, and no such attempt", ErrUsage, o.Provider)
 	}
 	if _, err := fmt.Fprintln(std.Out, t.summary(o)); err != nil {
 		return ExitUnusable, fmt.Errorf("write: %w", err)
 	}
-	if t.late+t.failed > 0 {
+	if !o.DryRun && t.settled < t.found {
 		return ExitPartly, nil
 	}
 	return ExitOK, nil
@@ -107,8 +111,12 @@ func (t *tally) resolve(ctx context.Context, r Resolver, a *ent.Attempt, o Settl
 
 func (t *tally) summary(o SettleOptions) string {
 	if o.DryRun {
-		return fmt.Sprintf("%d UNKNOWN attempts of %s would be %s. Nothing was changed.", t.found, o.Provider, outcomes[o.Outcome])
+		return fmt.Sprintf("%d UNKNOWN attempts of %s would become %s. Nothing was changed.", t.found, o.Provider, outcomes[o.Outcome])
 	}
-	return fmt.Sprintf("%d UNKNOWN attempts of %s: %d settled as %s, %d settled by somebody else before, %d failed.",
+	text := fmt.Sprintf("%d UNKNOWN attempts of %s: %d settled as %s, %d settled by somebody else before, %d failed.",
 		t.found, o.Provider, t.settled, outcomes[o.Outcome], t.late, t.failed)
+	if left := t.found - t.settled - t.late - t.failed; left > 0 {
+		text += fmt.Sprintf(" Interrupted: %d not reached.", left)
+	}
+	return text
 }
