@@ -180,9 +180,14 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil { // two structs of text and a flag
+		http.Error(w, "INTERNAL", http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone has nothing to be told
+	_, _ = w.Write(body)
 }

@@ -35,7 +35,7 @@ func TestSettles(t *testing.T) {
 				status, body := b.send(t, callback{body: `{"attemptId": "` + a + `", "outcome": "succeeded", "output": "{\"answer\": 9007199254740993.10}",
 					"usage": {"inputTokens": 7, "outputTokens": 11}, "providerRequestId": "req-9", "error": null}`})
 				require.Equal(t, http.StatusOK, status, body)
-				require.Equal(t, `{"landed":true,"attemptState":"SUCCEEDED","jobState":"SUCCEEDED"}`, body)
+				require.JSONEq(t, `{"landed":true,"attemptState":"SUCCEEDED","jobState":"SUCCEEDED"}`, body)
 				now := b.attempt(t, a)
 				require.Contains(t, string(now.Edges.Job.Result), "9007199254740993.1")
 				require.Equal(t, []int{7, 11}, []int{*now.InputTokens, *now.OutputTokens})
@@ -50,7 +50,7 @@ func TestSettles(t *testing.T) {
 			a := b.unknown(t, "demo/a")
 			status, body := b.send(t, callback{body: `{"attemptId":"` + a.ID + `","outcome":"failed","error":{"code":"content_filter","message":"No.\u0000"}}`})
 			require.Equal(t, http.StatusOK, status, body)
-			require.Equal(t, `{"landed":true,"attemptState":"FAILED","jobState":"FAILED"}`, body)
+			require.JSONEq(t, `{"landed":true,"attemptState":"FAILED","jobState":"FAILED"}`, body)
 			require.Equal(t, "content_filter", *b.attempt(t, a.ID).ErrorCode)
 		})
 	})
@@ -62,7 +62,7 @@ func TestSettles(t *testing.T) {
 				a := b.unknown(t, "demo/a")
 				status, body := b.send(t, callback{body: succeeded(t, a.ID, output)})
 				require.Equal(t, http.StatusOK, status, body)
-				require.Equal(t, `{"landed":true,"attemptState":"FAILED","jobState":"FAILED"}`, body, output)
+				require.JSONEq(t, `{"landed":true,"attemptState":"FAILED","jobState":"FAILED"}`, body, output)
 				require.Empty(t, b.attempt(t, a.ID).Edges.Job.Result)
 			}
 		})
@@ -97,7 +97,7 @@ func TestReplayChangesNothing(t *testing.T) {
 			{id: "msg_4", body: `{"attemptId":"` + a.ID + `","outcome":"failed","error":{"code":"NO","message":"no"}}`}} {
 			status, body := b.send(t, c)
 			require.Equal(t, http.StatusOK, status)
-			require.Equal(t, `{"landed":false,"attemptState":"SUCCEEDED","jobState":"SUCCEEDED"}`, body)
+			require.JSONEq(t, `{"landed":false,"attemptState":"SUCCEEDED","jobState":"SUCCEEDED"}`, body)
 		}
 		after := b.attempt(t, a.ID)
 		require.Equal(t, before.Edges.Job.LastEvent, after.Edges.Job.LastEvent)
@@ -136,7 +136,7 @@ func TestRefusesWhatIsNotSigned(t *testing.T) {
 		c.body = good
 		status, body := b.send(t, c)
 		require.Equal(t, http.StatusUnauthorized, status, name)
-		require.Equal(t, unauthenticated, body, name)
+		require.JSONEq(t, unauthenticated, body, name)
 	}
 	require.Equal(t, attempt.StateUNKNOWN, b.attempt(t, a.ID).State)
 	require.NotContains(t, b.log.String(), "forged")

@@ -41,7 +41,7 @@ var databases = pgtest.New(pgtest.Template(migrateTo))
 func TestMain(m *testing.M) { databases.Main(m) }
 
 func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // before any test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := store.Open(ctx, address)
 	if err != nil {

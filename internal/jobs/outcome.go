@@ -57,7 +57,7 @@ type Outcome struct {
 	Via string
 }
 
-// ViaCallback: the provider called back.
+// ViaCallback is Via for an outcome that the provider reported by itself.
 const ViaCallback = "callback"
 
 // clean makes a failure fit to be stored, whatever a provider wrote: a definite answer must not be lost over its words.
