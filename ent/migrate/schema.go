@@ -188,6 +188,14 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{JobsColumns[17]},
 			},
+			{
+				Name:    "job_finished",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[9], JobsColumns[14]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state IN ('SUCCEEDED','FAILED','CANCELLED')",
+				},
+			},
 		},
 	}
 	// JobEventsColumns holds the columns for the "job_events" table.
@@ -226,6 +234,11 @@ var (
 				Name:    "jobevent_job_id_number",
 				Unique:  true,
 				Columns: []*schema.Column{JobEventsColumns[8], JobEventsColumns[1]},
+			},
+			{
+				Name:    "jobevent_attempt_id",
+				Unique:  false,
+				Columns: []*schema.Column{JobEventsColumns[7]},
 			},
 		},
 	}

@@ -74,5 +74,8 @@ func (Job) Indexes() []ent.Index {
 		index.Fields("owner_id", "created_at", "id"),
 		index.Fields("state", "created_at"),
 		index.Fields("task_version"),
+		// What retention looks for: the oldest jobs of each of these states.
+		index.Fields("state", "updated_at").StorageKey("job_finished").
+			Annotations(entsql.IndexWhere("state IN ('SUCCEEDED','FAILED','CANCELLED')")),
 	}
 }

@@ -53,6 +53,7 @@ func TestExitCodes(t *testing.T) {
 		"AttemptsAlone":             {[]string{"attempts"}, 2, "say which: list, settle"},
 		"AttemptsBeforeTheSchema":   {[]string{"attempts", "list"}, 2, "`docket migrate up`"},
 		"SettleNothing":             {[]string{"attempts", "settle", "--provider", "demo", "--outcome", "failed"}, 2, "`docket migrate up`"},
+		"UnknownTarget":             {[]string{"contracts", "run", "--target", "demo/nope"}, 2, "demo/nope"},
 		"BadConfiguration":          {[]string{"serve", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationMigrating": {[]string{"migrate", "up", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationContracts": {[]string{"contracts", "status", "--config", bad}, 2, "lisen: unknown key"},

@@ -21,6 +21,7 @@ import (
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/operation"
+	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
 	"github.com/docket-gateway/docket/internal/transport"
@@ -99,6 +100,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		return nil, errors.Join(err, g.listener.Close())
 	}
 	g.run(life, hub, service.HeldVersions)
+	g.background.Go(func() { g.retention().Run(life, service, log) })
 	g.serve(life, handler)
 	g.ready.Store(true)
 	return g, nil
@@ -111,7 +113,7 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
-		Gate:     g.check,
+		Gate:     g.check, Retention: g.retention(),
 	})
 	console, err := web.Handler()
 	if err != nil {
@@ -157,6 +159,11 @@ func watchBacklog(cfg *config.Config, metrics *telemetry.Metrics, service *jobs.
 		b, err := service.Backlog(ctx)
 		return telemetry.Backlog(b), err
 	}, log)
+}
+
+func (g *Gateway) retention() retention.Policy {
+	r := g.cfg.Retention
+	return retention.Policy{Age: r.Age, Interval: r.Interval, Batch: r.Batch}
 }
 
 // readyz is true while requests can be worked on: the schema is in place, workers run, and the database answers.

@@ -156,10 +156,10 @@ func TestJSON(t *testing.T) {
 			`{"text":"` + strings.Repeat("a", 256<<10) + `"}`,
 		} {
 			j := addJob(t, s, "ann", raw)
-			require.True(t, raw == string(s.Client().Job.GetX(system(t), j.ID).Input), "%.100s", raw)
+			require.Equal(t, raw, string(s.Client().Job.GetX(system(t), j.ID).Input))
 			a := j.QueryAttempts().OnlyX(system(t))
 			s.Client().Job.UpdateOneID(j.ID).SetState("SUCCEEDED").SetCompletedByID(a.ID).SetResult(json.RawMessage(raw)).ExecX(system(t))
-			require.True(t, raw == string(s.Client().Job.GetX(system(t), j.ID).Result), "%.100s", raw)
+			require.Equal(t, raw, string(s.Client().Job.GetX(system(t), j.ID).Result))
 			require.NotNil(t, s.Client().Job.GetX(system(t), j.ID).Result)
 		}
 	})
