@@ -72,3 +72,4 @@ type unheard struct{}
 func (unheard) JobChanged(string)             {}
 func (unheard) RaceLost()                     {}
 func (unheard) AttemptSettled(string, string) {}
+func (unheard) WebhookTried(string)           {}

@@ -69,12 +69,12 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
-	service, queue, err := p.service(hub, metrics)
+	service, attempts, err := p.service(hub, metrics)
 	if err != nil {
 		return nil, err
 	}
 	watchBacklog(cfg, metrics, service, log)
-	g.dispatcher = dispatch.New(queue, service, p.registry, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, log)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
 	if g.versions, err = service.HeldVersions(ctx); err != nil {

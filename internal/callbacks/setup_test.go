@@ -25,6 +25,7 @@ import (
 	"github.com/docket-gateway/docket/internal/dispatch"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -86,13 +87,14 @@ func setup(t *testing.T, address string) *testBundle {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	quiet := slog.New(slog.DiscardHandler)
-	queue, err := dispatch.NewQueue(st, dispatch.QueueOptions{Logger: quiet})
+	entries := dispatch.NewQueue(dispatch.QueueOptions{Logger: quiet})
+	_, err = queue.Open(st, queue.Options{Logger: quiet}, entries)
 	require.NoError(t, err)
 	b := &testBundle{
 		store: st, log: &strings.Builder{}, sys: viewer.NewSystemContext(t.Context()),
 		ann: viewer.NewContext(t.Context(), viewer.Viewer{Issuer: "test", Subject: "ann"}),
 		Service: jobs.New(jobs.Deps{
-			Store: st, Catalog: catalog(t), Queue: queue, Gate: openGate{}, Targets: anyTarget{}, Notifier: nobody{}, Metrics: nobody{}, Logger: quiet,
+			Store: st, Catalog: catalog(t), Queue: entries, Gate: openGate{}, Targets: anyTarget{}, Notifier: nobody{}, Metrics: nobody{}, Logger: quiet,
 		}, jobs.Options{}),
 	}
 	b.handler = b.serve(t, b)

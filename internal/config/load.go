@@ -43,6 +43,7 @@ func Load(path string, environ []string) (*Config, error) {
 	if len(l.problems) == 0 {
 		l.validate(cfg)
 		l.callbackSecrets(cfg.Providers, env)
+		l.webhookSecrets(&cfg.Webhooks, env.values[cfg.Webhooks.SecretEnv])
 	}
 	if len(l.problems) > 0 {
 		return nil, fmt.Errorf("%w:\n  %s", ErrInvalid, strings.Join(l.problems, "\n  "))
@@ -53,6 +54,9 @@ func Load(path string, environ []string) (*Config, error) {
 		p.APIKey = NewSecret(strings.TrimSpace(env.values[p.APIKeyEnv]))
 	}
 	cfg.Warnings = env.unknown(cfg)
+	if w := cfg.Webhooks; w.SecretEnv != "" && w.SecretEnv != Default().Webhooks.SecretEnv && len(w.Secrets) == 0 {
+		cfg.Warnings = append(cfg.Warnings, "webhooks.secret_env: the environment variable "+w.SecretEnv+" is not set, so no callbackUrl is taken")
+	}
 	return cfg, nil
 }
 

@@ -46,6 +46,7 @@ type change struct {
 	state   job.State // the job's new state
 	reset   bool      // the result slot moves: version + 1
 	pending []*ent.JobEventCreate
+	end     *ent.JobEventMutation // the event that says that the job is over
 }
 
 // change locks the job, runs f and writes what f did. by is who asked.
@@ -177,7 +178,10 @@ func (c *change) becomes(s job.State, reset bool, d detail) {
 		return
 	}
 	c.event(EventJobState, "", string(c.state), string(s), d)
-	c.state = s
+	c.state, c.end = s, nil
+	if Finished(s) {
+		c.end = c.pending[len(c.pending)-1].Mutation()
+	}
 }
 
 // event appends to the job's log.
@@ -241,7 +245,7 @@ func (c *change) flush() error {
 	if err := u.Exec(c.ctx); err != nil {
 		return fmt.Errorf("update job %s: %w", c.job.ID, err)
 	}
-	return nil
+	return c.announce()
 }
 
 // writeEvents writes the events and tells watchers after the commit.
