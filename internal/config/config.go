@@ -43,10 +43,14 @@ type Provider struct {
 	PresumeDeadAfter time.Duration `yaml:"presume_dead_after"` // 0s (off) to 168h
 	Idempotent       bool          `yaml:"idempotent"`
 	MaxConcurrency   int           `yaml:"max_concurrency"` // 1 to 10000
-	Models           []Model       `yaml:"models"`          // at least one, names unique
+	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
+	CallbackSecretEnv string  `yaml:"callback_secret_env"`
+	Models            []Model `yaml:"models"` // at least one, names unique
 
 	// APIKey is what the variable that APIKeyEnv names held when the configuration was loaded; it is not a key of the file.
 	APIKey Secret `yaml:"-"`
+	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
+	CallbackSecrets []Secret `yaml:"-"`
 }
 
 // Model is one model of a provider.

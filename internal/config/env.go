@@ -54,7 +54,7 @@ func (e environment) unknown(cfg *Config) []string {
 	known := map[string]bool{envConfig: true, cfg.Webhooks.SecretEnv: true}
 	eachScalar(reflect.ValueOf(cfg).Elem(), "", func(path string, _ reflect.Value) { known[EnvName(path)] = true })
 	for _, p := range cfg.Providers {
-		known[p.APIKeyEnv] = true
+		known[p.APIKeyEnv], known[p.CallbackSecretEnv] = true, true
 	}
 	var warnings []string
 	for name := range e.values {

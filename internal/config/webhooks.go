@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/base64"
 	"strings"
 )
 
@@ -18,9 +17,7 @@ func (l *loader) webhookSecrets(w *Webhooks, text string) {
 		l.problem("webhooks.secret_env", "%s holds more than %d secrets", w.SecretEnv, maxWebhookSecrets)
 	}
 	for _, s := range secrets {
-		encoded, ok := strings.CutPrefix(s, "whsec_")
-		raw, err := base64.StdEncoding.DecodeString(encoded)
-		if !ok || err != nil || len(raw) < 24 || len(raw) > 64 { // not repeated
+		if !signingSecret(s) { // not repeated
 			l.problem("webhooks.secret_env", "what %s holds is not whsec_ and the base64 of 24 to 64 bytes", w.SecretEnv)
 			return
 		}

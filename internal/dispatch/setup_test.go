@@ -273,6 +273,8 @@ type nobody struct{}
 func (nobody) JobChanged(string) {}
 func (nobody) RaceLost()         {}
 
+func (nobody) AttemptSettled(string, string) {}
+
 // logTo is the test's log, as long as the test runs.
 type logTo struct{ t *testing.T }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/docket-gateway/docket/ent"
@@ -40,6 +41,7 @@ type change struct {
 	job      *ent.Job
 	attempts []*ent.Attempt // all of the job, in order of number
 	by       viewer.Viewer
+	via      string // how an outcome became known, if not by the attempt's own request
 
 	state   job.State // the job's new state
 	reset   bool      // the result slot moves: version + 1
@@ -105,13 +107,38 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	if n != 1 {
 		return errLost
 	}
+	if c.via != "" && to != attempt.StateSUPERSEDED { // those end because of another attempt
+		d = maps.Clone(d)
+		if d == nil {
+			d = detail{}
+		}
+		d["settledBy"] = c.via
+	}
 	c.event(EventAttemptState, a.ID, string(a.State), string(to), d)
 	a.State = to
+	if !openState(to) {
+		via := c.settledVia()
+		c.tx.AfterCommit(func() { c.s.metrics.AttemptSettled(string(to), via) })
+	}
 	if to == attempt.StateCANCELLED || to == attempt.StateSUPERSEDED {
 		id := a.ID
 		c.tx.AfterCommit(func() { c.s.queue.Stop(id) })
 	}
 	return nil
+}
+
+// settledVia says in one of few words who ended an attempt.
+func (c *change) settledVia() string {
+	switch {
+	case c.via != "":
+		return c.via
+	case c.by.System():
+		return "worker"
+	case c.by.Operator:
+		return "operator"
+	default:
+		return "owner"
+	}
 }
 
 // add creates the job's next attempt with its queue entry. The caller has made sure that nothing blocks it.

@@ -52,7 +52,13 @@ type Outcome struct {
 	Unknown           bool // the failure leaves open what the provider does
 	Usage             Usage
 	ProviderRequestID string
+	// Via is how the outcome became known, if it was not by the attempt's own request: ViaCallback. It stands in the
+	// event's detail as settledBy.
+	Via string
 }
+
+// ViaCallback is Via for an outcome that the provider reported by itself.
+const ViaCallback = "callback"
 
 // clean makes a failure fit to be stored, whatever a provider wrote: a definite answer must not be lost over its words.
 func (f *Failure) clean() *Failure {

@@ -51,6 +51,8 @@ type Notifier interface {
 type Metrics interface {
 	// RaceLost: an answer came for an attempt or a job that was already settled, and was dropped.
 	RaceLost()
+	// AttemptSettled: an attempt ended in a terminal state, by via: worker, callback, operator or owner.
+	AttemptSettled(state, via string)
 }
 
 // Deps are the service's collaborators. All but Callbacks are required.

@@ -50,9 +50,9 @@ func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verd
 	case o.Failure == nil:
 		err = s.claim(sys, by, a, o, nil)
 	case o.Unknown:
-		err = s.change(sys, by, a.JobID, func(c *change) error { return c.unknown(attemptID, o) })
+		err = s.change(sys, by, a.JobID, func(c *change) error { c.via = o.Via; return c.unknown(attemptID, o) })
 	default:
-		err = s.change(sys, by, a.JobID, func(c *change) error { return c.failed(attemptID, o, nil) })
+		err = s.change(sys, by, a.JobID, func(c *change) error { c.via = o.Via; return c.failed(attemptID, o, nil) })
 	}
 	if err != nil && !errors.Is(err, errLost) {
 		return Verdict{}, fmt.Errorf("settle attempt %s: %w", attemptID, err)
@@ -89,7 +89,7 @@ func (s *Service) claim(sys context.Context, by viewer.Viewer, a *ent.Attempt, o
 		if err != nil {
 			return fmt.Errorf("read job %s: %w", a.JobID, err)
 		}
-		return s.changeLocked(sys, tx, j, by, func(c *change) error { return c.won(a.ID, o, d) })
+		return s.changeLocked(sys, tx, j, by, func(c *change) error { c.via = o.Via; return c.won(a.ID, o, d) })
 	})
 }
 

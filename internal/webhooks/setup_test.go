@@ -284,6 +284,8 @@ type unheard struct{}
 func (unheard) JobChanged(string) {}
 func (unheard) RaceLost()         {}
 
+func (unheard) AttemptSettled(string, string) {}
+
 func catalog(t *testing.T) *tasks.Catalog {
 	t.Helper()
 	d, err := tasks.Load(fstest.MapFS{
