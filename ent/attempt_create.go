@@ -313,6 +313,48 @@ func (_c *AttemptCreate) SetNillableLeaseExpiresAt(v *time.Time) *AttemptCreate 
 	return _c
 }
 
+// SetAskAt sets the "ask_at" field.
+func (_c *AttemptCreate) SetAskAt(v time.Time) *AttemptCreate {
+	_c.mutation.SetAskAt(v)
+	return _c
+}
+
+// SetNillableAskAt sets the "ask_at" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableAskAt(v *time.Time) *AttemptCreate {
+	if v != nil {
+		_c.SetAskAt(*v)
+	}
+	return _c
+}
+
+// SetAsked sets the "asked" field.
+func (_c *AttemptCreate) SetAsked(v int) *AttemptCreate {
+	_c.mutation.SetAsked(v)
+	return _c
+}
+
+// SetNillableAsked sets the "asked" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableAsked(v *int) *AttemptCreate {
+	if v != nil {
+		_c.SetAsked(*v)
+	}
+	return _c
+}
+
+// SetResentAt sets the "resent_at" field.
+func (_c *AttemptCreate) SetResentAt(v time.Time) *AttemptCreate {
+	_c.mutation.SetResentAt(v)
+	return _c
+}
+
+// SetNillableResentAt sets the "resent_at" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableResentAt(v *time.Time) *AttemptCreate {
+	if v != nil {
+		_c.SetResentAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *AttemptCreate) SetID(v string) *AttemptCreate {
 	_c.mutation.SetID(v)
@@ -417,6 +459,10 @@ func (_c *AttemptCreate) defaults() error {
 		v := attempt.DefaultDueAt()
 		_c.mutation.SetDueAt(v)
 	}
+	if _, ok := _c.mutation.Asked(); !ok {
+		v := attempt.DefaultAsked
+		_c.mutation.SetAsked(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		if attempt.DefaultID == nil {
 			return fmt.Errorf("ent: uninitialized attempt.DefaultID (forgotten import ent/runtime?)")
@@ -477,6 +523,14 @@ func (_c *AttemptCreate) check() error {
 	}
 	if _, ok := _c.mutation.DueAt(); !ok {
 		return &ValidationError{Name: "due_at", err: errors.New(`ent: missing required field "Attempt.due_at"`)}
+	}
+	if _, ok := _c.mutation.Asked(); !ok {
+		return &ValidationError{Name: "asked", err: errors.New(`ent: missing required field "Attempt.asked"`)}
+	}
+	if v, ok := _c.mutation.Asked(); ok {
+		if err := attempt.AskedValidator(v); err != nil {
+			return &ValidationError{Name: "asked", err: fmt.Errorf(`ent: validator failed for field "Attempt.asked": %w`, err)}
+		}
 	}
 	if v, ok := _c.mutation.ID(); ok {
 		if err := attempt.IDValidator(v); err != nil {
@@ -613,6 +667,18 @@ func (_c *AttemptCreate) createSpec() (*Attempt, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.LeaseExpiresAt(); ok {
 		_spec.SetField(attempt.FieldLeaseExpiresAt, field.TypeTime, value)
 		_node.LeaseExpiresAt = &value
+	}
+	if value, ok := _c.mutation.AskAt(); ok {
+		_spec.SetField(attempt.FieldAskAt, field.TypeTime, value)
+		_node.AskAt = &value
+	}
+	if value, ok := _c.mutation.Asked(); ok {
+		_spec.SetField(attempt.FieldAsked, field.TypeInt, value)
+		_node.Asked = value
+	}
+	if value, ok := _c.mutation.ResentAt(); ok {
+		_spec.SetField(attempt.FieldResentAt, field.TypeTime, value)
+		_node.ResentAt = &value
 	}
 	if nodes := _c.mutation.JobIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -1048,6 +1114,60 @@ func (u *AttemptUpsert) UpdateLeaseExpiresAt() *AttemptUpsert {
 // ClearLeaseExpiresAt clears the value of the "lease_expires_at" field.
 func (u *AttemptUpsert) ClearLeaseExpiresAt() *AttemptUpsert {
 	u.SetNull(attempt.FieldLeaseExpiresAt)
+	return u
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsert) SetAskAt(v time.Time) *AttemptUpsert {
+	u.Set(attempt.FieldAskAt, v)
+	return u
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateAskAt() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldAskAt)
+	return u
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsert) ClearAskAt() *AttemptUpsert {
+	u.SetNull(attempt.FieldAskAt)
+	return u
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsert) SetAsked(v int) *AttemptUpsert {
+	u.Set(attempt.FieldAsked, v)
+	return u
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateAsked() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldAsked)
+	return u
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsert) AddAsked(v int) *AttemptUpsert {
+	u.Add(attempt.FieldAsked, v)
+	return u
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsert) SetResentAt(v time.Time) *AttemptUpsert {
+	u.Set(attempt.FieldResentAt, v)
+	return u
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateResentAt() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldResentAt)
+	return u
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsert) ClearResentAt() *AttemptUpsert {
+	u.SetNull(attempt.FieldResentAt)
 	return u
 }
 
@@ -1506,6 +1626,69 @@ func (u *AttemptUpsertOne) UpdateLeaseExpiresAt() *AttemptUpsertOne {
 func (u *AttemptUpsertOne) ClearLeaseExpiresAt() *AttemptUpsertOne {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearLeaseExpiresAt()
+	})
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsertOne) SetAskAt(v time.Time) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAskAt(v)
+	})
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateAskAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAskAt()
+	})
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsertOne) ClearAskAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearAskAt()
+	})
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsertOne) SetAsked(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAsked(v)
+	})
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsertOne) AddAsked(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddAsked(v)
+	})
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateAsked() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAsked()
+	})
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsertOne) SetResentAt(v time.Time) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetResentAt(v)
+	})
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateResentAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateResentAt()
+	})
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsertOne) ClearResentAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearResentAt()
 	})
 }
 
@@ -2131,6 +2314,69 @@ func (u *AttemptUpsertBulk) UpdateLeaseExpiresAt() *AttemptUpsertBulk {
 func (u *AttemptUpsertBulk) ClearLeaseExpiresAt() *AttemptUpsertBulk {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearLeaseExpiresAt()
+	})
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsertBulk) SetAskAt(v time.Time) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAskAt(v)
+	})
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateAskAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAskAt()
+	})
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsertBulk) ClearAskAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearAskAt()
+	})
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsertBulk) SetAsked(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAsked(v)
+	})
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsertBulk) AddAsked(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddAsked(v)
+	})
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateAsked() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAsked()
+	})
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsertBulk) SetResentAt(v time.Time) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetResentAt(v)
+	})
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateResentAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateResentAt()
+	})
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsertBulk) ClearResentAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearResentAt()
 	})
 }
 

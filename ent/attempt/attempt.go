@@ -66,6 +66,12 @@ const (
 	FieldLeaseToken = "lease_token"
 	// FieldLeaseExpiresAt holds the string denoting the lease_expires_at field in the database.
 	FieldLeaseExpiresAt = "lease_expires_at"
+	// FieldAskAt holds the string denoting the ask_at field in the database.
+	FieldAskAt = "ask_at"
+	// FieldAsked holds the string denoting the asked field in the database.
+	FieldAsked = "asked"
+	// FieldResentAt holds the string denoting the resent_at field in the database.
+	FieldResentAt = "resent_at"
 	// EdgeJob holds the string denoting the job edge name in mutations.
 	EdgeJob = "job"
 	// EdgeCompletes holds the string denoting the completes edge name in mutations.
@@ -124,6 +130,9 @@ var Columns = []string{
 	FieldQueueEntry,
 	FieldLeaseToken,
 	FieldLeaseExpiresAt,
+	FieldAskAt,
+	FieldAsked,
+	FieldResentAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -154,6 +163,10 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultDueAt holds the default value on creation for the "due_at" field.
 	DefaultDueAt func() time.Time
+	// DefaultAsked holds the default value on creation for the "asked" field.
+	DefaultAsked int
+	// AskedValidator is a validator for the "asked" field. It is called by the builders before save.
+	AskedValidator func(int) error
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() string
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -340,6 +353,21 @@ func ByLeaseToken(opts ...sql.OrderTermOption) OrderOption {
 // ByLeaseExpiresAt orders the results by the lease_expires_at field.
 func ByLeaseExpiresAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLeaseExpiresAt, opts...).ToFunc()
+}
+
+// ByAskAt orders the results by the ask_at field.
+func ByAskAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskAt, opts...).ToFunc()
+}
+
+// ByAsked orders the results by the asked field.
+func ByAsked(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAsked, opts...).ToFunc()
+}
+
+// ByResentAt orders the results by the resent_at field.
+func ByResentAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldResentAt, opts...).ToFunc()
 }
 
 // ByJobField orders the results by job field.

@@ -64,6 +64,12 @@ func (Attempt) Fields() []ent.Field {
 		field.String("lease_token").Optional().Nillable().Annotations(internal),
 		field.Time("lease_expires_at").Optional().Nillable().Annotations(internal).
 			Comment("By the database's clock."),
+		field.Time("ask_at").Optional().Nillable().Annotations(internal).
+			Comment("UNKNOWN: the provider is not asked again, and the request not re-sent, before; by the database's clock."),
+		field.Int("asked").NonNegative().Default(0).Annotations(internal).
+			Comment("UNKNOWN: how often the provider was asked or the request re-sent."),
+		field.Time("resent_at").Optional().Nillable().Annotations(internal).
+			Comment("The last re-send to a provider that is declared idempotent; by the database's clock."),
 	}
 }
 
@@ -87,6 +93,7 @@ func (Attempt) Indexes() []ent.Index {
 		index.Fields("lease_expires_at").StorageKey("attempt_leased").
 			Annotations(entsql.IndexWhere("lease_expires_at IS NOT NULL")),
 		index.Fields("due_at").StorageKey("attempt_waiting").Annotations(entsql.IndexWhere("state = 'STARTING'")),
+		index.Fields("ask_at").StorageKey("attempt_unknown").Annotations(entsql.IndexWhere("state = 'UNKNOWN'")),
 		index.Fields("state", "created_at"),
 	}
 }

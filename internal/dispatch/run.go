@@ -67,7 +67,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	*sent = true
-	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, quiet: hedgeAfter(l)}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, linger: target.Config.Linger, quiet: hedgeAfter(l)}
 	defer r.stop()
 	stopBeat := d.beat(ctx, cancel, l, log)
 	defer stopBeat()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/docket-gateway/docket/ent"
@@ -22,6 +23,7 @@ const (
 	EventAttemptCreated  = "ATTEMPT_CREATED"
 	EventAttemptState    = "ATTEMPT_STATE"
 	EventAttemptRequeued = "ATTEMPT_REQUEUED"
+	EventAttemptResent   = "ATTEMPT_RESENT"
 	EventFallbackSkipped = "FALLBACK_SKIPPED"
 )
 
@@ -40,6 +42,7 @@ type change struct {
 	job      *ent.Job
 	attempts []*ent.Attempt // all of the job, in order of number
 	by       viewer.Viewer
+	via      string // how an outcome became known, if not by the attempt's own request
 
 	state   job.State // the job's new state
 	reset   bool      // the result slot moves: version + 1
@@ -100,6 +103,13 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	}
 	if n != 1 {
 		return errLost
+	}
+	if c.via != "" && to != attempt.StateSUPERSEDED { // those end because of another attempt
+		d = maps.Clone(d)
+		if d == nil {
+			d = detail{}
+		}
+		d["settledBy"] = c.via
 	}
 	c.event(EventAttemptState, a.ID, string(a.State), string(to), d)
 	a.State = to

@@ -20,6 +20,7 @@ const (
 	CodeWorkerLost        = "WORKER_LOST"
 	CodeContractNotPassed = "CONTRACT_NOT_PASSED"
 	CodeResolved          = "RESOLVED_AS_FAILED"
+	CodePresumedDead      = "PRESUMED_DEAD"
 	CodeOutputNotJSON     = "OUTPUT_NOT_JSON"
 	CodeOutputInvalid     = "OUTPUT_INVALID"
 )
@@ -52,7 +53,19 @@ type Outcome struct {
 	Unknown           bool // the failure leaves open what the provider does
 	Usage             Usage
 	ProviderRequestID string
+	// Via is how the outcome became known, if it was not by the attempt's own request: ViaAsked or ViaResent. It stands in
+	// the event's detail as settledBy.
+	Via string
+	// Listens is how much longer, after an Unknown outcome, its worker waits for a late answer. Nothing is re-sent before.
+	Listens time.Duration
 }
+
+// What Via and an event's settledBy say.
+const (
+	ViaAsked        = "provider asked" // by the request's handle
+	ViaResent       = "re-sent"        // under the same key
+	ViaPresumedDead = "presumed dead"  // by policy
+)
 
 // clean makes a failure fit to be stored, whatever a provider wrote: a definite answer must not be lost over its words.
 func (f *Failure) clean() *Failure {
