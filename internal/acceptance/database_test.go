@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,25 +21,13 @@ func dump(t *testing.T, database string) string {
 	var all strings.Builder
 	db, postgres := open(t, database)
 	for _, table := range tables(t, db, postgres) {
-		query := "SELECT * FROM " + pgx.Identifier{table}.Sanitize()
+		columns := "*"
 		if postgres {
-			query = "SELECT t::text FROM " + pgx.Identifier{table}.Sanitize() + " t"
+			columns = "t::text"
 		}
-		rows, err := db.QueryContext(t.Context(), query) //nolint:gosec // the names come from the catalogue
-		require.NoError(t, err)
-		columns, err := rows.Columns()
-		require.NoError(t, err)
-		for rows.Next() {
-			values := make([]sql.RawBytes, len(columns))
-			into := make([]any, len(columns))
-			for i := range values {
-				into[i] = &values[i]
-			}
-			require.NoError(t, rows.Scan(into...))
-			fmt.Fprintf(&all, "%s: %s\n", table, values)
+		for _, row := range query(t, db, fmt.Sprintf("SELECT %s FROM %s t", columns, pgx.Identifier{table}.Sanitize())) {
+			fmt.Fprintf(&all, "%s: %s\n", table, row)
 		}
-		require.NoError(t, rows.Err())
-		require.NoError(t, rows.Close())
 	}
 	if path, ok := strings.CutPrefix(database, "sqlite://"); ok {
 		for _, suffix := range []string{"", "-wal"} {
@@ -68,8 +57,8 @@ func counts(t *testing.T, database string) map[string]int {
 	for _, table := range tables(t, db, postgres) {
 		switch table {
 		case "owners", "jobs", "attempts", "job_events", "task_versions", "contract_results", "river_job":
-			var n int
-			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize()).Scan(&n)) //nolint:gosec // as above
+			n, err := strconv.Atoi(query(t, db, "SELECT count(*) FROM "+table)[0][0])
+			require.NoError(t, err)
 			out[table] = n
 		}
 	}
@@ -91,20 +80,39 @@ func open(t *testing.T, database string) (db *sql.DB, postgres bool) {
 
 func tables(t *testing.T, db *sql.DB, postgres bool) []string {
 	t.Helper()
-	query := "SELECT name FROM sqlite_master WHERE type = 'table'"
+	text := "SELECT name FROM sqlite_master WHERE type = 'table'"
 	if postgres {
-		query = "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+		text = "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
 	}
-	rows, err := db.QueryContext(t.Context(), query)
-	require.NoError(t, err)
 	var out []string
-	for rows.Next() {
-		var name string
-		require.NoError(t, rows.Scan(&name))
-		out = append(out, name)
+	for _, row := range query(t, db, text) {
+		out = append(out, row[0])
 	}
-	require.NoError(t, rows.Err())
-	require.NoError(t, rows.Close())
 	require.Greater(t, len(out), 6)
 	return out
+}
+
+// query returns all rows as text.
+func query(t *testing.T, db *sql.DB, text string) (all [][]string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), text)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	for rows.Next() {
+		values := make([]sql.RawBytes, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		require.NoError(t, rows.Scan(into...))
+		row := make([]string, len(columns))
+		for i, v := range values {
+			row[i] = string(v)
+		}
+		all = append(all, row)
+	}
+	require.NoError(t, rows.Err())
+	return all
 }

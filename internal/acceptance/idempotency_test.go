@@ -96,128 +96,136 @@ func aliased(n int) string {
 
 func TestManyRequestsWithOneKeyAreOneJob(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		g, f := newGateway(t, settings{database: database})
-		input := variables{"idempotencyKey": "one intent", "task": "echo", "input": variables{"text": "hello", "n": 1}}
-		withoutKey := variables{"task": "echo", "input": variables{"text": "hello", "n": 1}}
-		post := func(vars variables, headers ...string) func(ctx context.Context) ([]outcome, error) {
-			return func(ctx context.Context) ([]outcome, error) {
-				return outcomes(g.send(ctx, body(createMutation, variables{"input": vars}), headers...))
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			g, f := newGateway(t, settings{database: database})
+			input := variables{"idempotencyKey": "one intent", "task": "echo", "input": variables{"text": "hello", "n": 1}}
+			withoutKey := variables{"task": "echo", "input": variables{"text": "hello", "n": 1}}
+			post := func(vars variables, headers ...string) func(ctx context.Context) ([]outcome, error) {
+				return func(ctx context.Context) ([]outcome, error) {
+					return outcomes(g.send(ctx, body(createMutation, variables{"input": vars}), headers...))
+				}
 			}
-		}
 
-		all := together(t, many, func(ctx context.Context, _ int) ([]outcome, error) { return post(input)(ctx) })
-		require.Len(t, all, many)
-		id := requireOneJob(t, all)
-		require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
-		require.Len(t, f.sent(), 1)
+			all := together(t, many, func(ctx context.Context, _ int) ([]outcome, error) { return post(input)(ctx) })
+			require.Len(t, all, many)
+			id := requireOneJob(t, all)
+			require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
+			require.Len(t, f.sent(), 1)
 
-		input["idempotencyKey"] = "one request"
-		// The default limit of aliases is 100.
-		all, err := outcomes(g.send(t.Context(), body(aliased(50), variables{"input": input})))
-		require.NoError(t, err)
-		require.Len(t, all, 50)
-		id = requireOneJob(t, all)
-		require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
-		require.Len(t, f.sent(), 2)
+			input["idempotencyKey"] = "one request"
+			// The default limit of aliases is 100.
+			all, err := outcomes(g.send(t.Context(), body(aliased(50), variables{"input": input})))
+			require.NoError(t, err)
+			require.Len(t, all, 50)
+			id = requireOneJob(t, all)
+			require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
+			require.Len(t, f.sent(), 2)
 
-		// A header could not say which of several it means.
-		all, err = outcomes(g.send(t.Context(), body(aliased(2), variables{"input": withoutKey}), "Idempotency-Key", "of none"))
-		require.NoError(t, err)
-		require.Len(t, all, 2)
-		require.Equal(t, typeInvalid, all[0].Typename)
-		require.Equal(t, typeInvalid, all[1].Typename)
-		o := outcomeOf(t, g.post(t, createMutation, variables{"input": input}, "Idempotency-Key", "of another"))
-		require.Equal(t, typeInvalid, o.Typename, "header and input differ")
+			// A header could not say which of several it means.
+			all, err = outcomes(g.send(t.Context(), body(aliased(2), variables{"input": withoutKey}), "Idempotency-Key", "of none"))
+			require.NoError(t, err)
+			require.Len(t, all, 2)
+			require.Equal(t, typeInvalid, all[0].Typename)
+			require.Equal(t, typeInvalid, all[1].Typename)
+			o := outcomeOf(t, g.post(t, createMutation, variables{"input": input}, "Idempotency-Key", "of another"))
+			require.Equal(t, typeInvalid, o.Typename, "header and input differ")
 
-		input["idempotencyKey"] = "mixed"
-		ways := []func(ctx context.Context) ([]outcome, error){
-			post(input), post(withoutKey, "Idempotency-Key", "mixed"), post(withoutKey, "Idempotency-Key", `"mixed"`),
-			post(input, "Idempotency-Key", "mixed"),
-			func(ctx context.Context) ([]outcome, error) {
-				return outcomes(g.send(ctx, body(aliased(5), variables{"input": input})))
-			},
-			func(ctx context.Context) ([]outcome, error) {
-				conn, err := g.dial(ctx)
-				if err != nil {
-					return nil, err
-				}
-				defer func() { _ = conn.CloseNow() }()
-				err = wsjson.Write(ctx, conn, map[string]any{
-					"id": "1", "type": "subscribe", "payload": map[string]any{"query": createMutation, "variables": variables{"input": input}},
-				})
-				if err != nil {
-					return nil, err
-				}
-				m, err := read(ctx, conn)
-				return outcomes(m.response, err)
-			},
-		}
-		all = together(t, 10*len(ways), func(ctx context.Context, i int) ([]outcome, error) { return ways[i%len(ways)](ctx) })
-		require.Len(t, all, 100)
-		id = requireOneJob(t, all)
-		require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
-		require.Len(t, f.sent(), 3)
-		f.requireOnce(t)
-		require.Equal(t, 3, counts(t, database)["jobs"])
-	})
+			input["idempotencyKey"] = "mixed"
+			ways := []func(ctx context.Context) ([]outcome, error){
+				post(input), post(withoutKey, "Idempotency-Key", "mixed"), post(withoutKey, "Idempotency-Key", `"mixed"`),
+				post(input, "Idempotency-Key", "mixed"),
+				func(ctx context.Context) ([]outcome, error) {
+					return outcomes(g.send(ctx, body(aliased(5), variables{"input": input})))
+				},
+				func(ctx context.Context) ([]outcome, error) {
+					conn, err := g.dial(ctx)
+					if err != nil {
+						return nil, err
+					}
+					defer func() { _ = conn.CloseNow() }()
+					err = wsjson.Write(ctx, conn, map[string]any{
+						"id": "1", "type": "subscribe", "payload": map[string]any{"query": createMutation, "variables": variables{"input": input}},
+					})
+					if err != nil {
+						return nil, err
+					}
+					m, err := read(ctx, conn)
+					return outcomes(m.response, err)
+				},
+			}
+			all = together(t, 10*len(ways), func(ctx context.Context, i int) ([]outcome, error) { return ways[i%len(ways)](ctx) })
+			require.Len(t, all, 100)
+			id = requireOneJob(t, all)
+			require.Len(t, g.becomes(t, id, "SUCCEEDED").Attempts, 1)
+			require.Len(t, f.sent(), 3)
+			f.requireOnce(t)
+			require.Equal(t, 3, counts(t, database)["jobs"])
+		})
+	}
 }
 
 func TestOtherInputUnderTheSameKeyConflicts(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		g, f := newGateway(t, settings{database: database})
-		first := g.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}})
-		g.becomes(t, first.ID, "SUCCEEDED")
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			g, f := newGateway(t, settings{database: database})
+			first := g.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}})
+			g.becomes(t, first.ID, "SUCCEEDED")
 
-		for name, input := range map[string]variables{
-			"input":             {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "another"}},
-			"task":              {"idempotencyKey": "k", "task": "strict", "input": variables{"text": "the first's secret"}},
-			"target":            {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}, "target": primary},
-			"fallbacks":         {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}, "fallbacks": []string{}},
-			"task that is gone": {"idempotencyKey": "k", "task": "nope", "input": variables{"text": "the first's secret"}},
-		} {
-			o := outcomeOf(t, g.post(t, createMutation, variables{"input": input}))
-			require.Equal(t, typeConflict, o.Typename, name)
-			require.Equal(t, "IDEMPOTENCY_CONFLICT", o.Code)
-			require.Equal(t, first.ID, o.Job.ID)
-			require.Contains(t, o.Message, first.ID)
-			require.NotContains(t, o.Message, "secret")
-		}
-		require.NotContains(t, g.log.String(), "secret")
-		require.NotContains(t, g.log.String(), "another")
-
-		// The race decides as the look-up does: of many different intents at once, one is made and the others meet it.
-		all := together(t, 40, func(ctx context.Context, i int) ([]outcome, error) {
-			return outcomes(g.send(ctx, body(createMutation, variables{"input": variables{
-				"idempotencyKey": "raced", "task": "echo", "input": variables{"n": i},
-			}})))
-		})
-		made := 0
-		for _, o := range all {
-			require.Equal(t, all[0].Job.ID, o.Job.ID)
-			switch o.Typename {
-			case typeCreated:
-				require.False(t, o.Replayed)
-				made++
-			default:
-				require.Equal(t, typeConflict, o.Typename)
+			for name, input := range map[string]variables{
+				"input":             {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "another"}},
+				"task":              {"idempotencyKey": "k", "task": "strict", "input": variables{"text": "the first's secret"}},
+				"target":            {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}, "target": primary},
+				"fallbacks":         {"idempotencyKey": "k", "task": "echo", "input": variables{"text": "the first's secret"}, "fallbacks": []string{}},
+				"task that is gone": {"idempotencyKey": "k", "task": "nope", "input": variables{"text": "the first's secret"}},
+			} {
+				o := outcomeOf(t, g.post(t, createMutation, variables{"input": input}))
+				require.Equal(t, typeConflict, o.Typename, name)
+				require.Equal(t, "IDEMPOTENCY_CONFLICT", o.Code)
+				require.Equal(t, first.ID, o.Job.ID)
+				require.Contains(t, o.Message, first.ID)
+				require.NotContains(t, o.Message, "secret")
 			}
-		}
-		require.Equal(t, 1, made)
-		g.becomes(t, all[0].Job.ID, "SUCCEEDED")
+			require.NotContains(t, g.log.String(), "secret")
+			require.NotContains(t, g.log.String(), "another")
 
-		// Keys are each owner's own.
-		bob := g.as("bob")
-		other := bob.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "another"}})
-		require.NotEqual(t, first.ID, other.ID)
-		require.Equal(t, "bob", other.Owner)
-		bob.becomes(t, other.ID, "SUCCEEDED")
-		require.Equal(t, first.ID, g.jobByKey(t, "k").ID)
-		require.Equal(t, other.ID, bob.jobByKey(t, "k").ID)
-		require.JSONEq(t, `{"text": "the first's secret"}`, string(g.job(t, first.ID).Input), "stored input never changes")
-		require.Len(t, f.sent(), 3)
-	})
+			// The race decides as the look-up does: of many different intents at once, one is made and the others meet it.
+			all := together(t, 40, func(ctx context.Context, i int) ([]outcome, error) {
+				return outcomes(g.send(ctx, body(createMutation, variables{"input": variables{
+					"idempotencyKey": "raced", "task": "echo", "input": variables{"n": i},
+				}})))
+			})
+			made := 0
+			for _, o := range all {
+				require.Equal(t, all[0].Job.ID, o.Job.ID)
+				switch o.Typename {
+				case typeCreated:
+					require.False(t, o.Replayed)
+					made++
+				default:
+					require.Equal(t, typeConflict, o.Typename)
+				}
+			}
+			require.Equal(t, 1, made)
+			g.becomes(t, all[0].Job.ID, "SUCCEEDED")
+
+			// Keys are each owner's own.
+			bob := g.as("bob")
+			other := bob.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "another"}})
+			require.NotEqual(t, first.ID, other.ID)
+			require.Equal(t, "bob", other.Owner)
+			bob.becomes(t, other.ID, "SUCCEEDED")
+			require.Equal(t, first.ID, g.jobByKey(t, "k").ID)
+			require.Equal(t, other.ID, bob.jobByKey(t, "k").ID)
+			require.JSONEq(t, `{"text": "the first's secret"}`, string(g.job(t, first.ID).Input), "stored input never changes")
+			require.Len(t, f.sent(), 3)
+		})
+	}
 }
 
 // raw is a createJob request whose input is the text as it stands.
@@ -227,84 +235,92 @@ func raw(key, input string) []byte {
 
 func TestFingerprintsAreCanonical(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		g, _ := newGateway(t, settings{database: database})
-		create := func(t *testing.T, key, input string) outcome {
-			t.Helper()
-			all, err := outcomes(g.send(t.Context(), raw(key, input)))
-			require.NoError(t, err)
-			return all[0]
-		}
-		for i, row := range []struct {
-			name, first, again string
-			same               bool
-		}{
-			{"key order", `{"a": 1, "b": {"c": 2, "d": 3}}`, `{"b": {"d": 3, "c": 2}, "a": 1}`, true},
-			{"white space", `{"a":[1,2]}`, "{ \"a\" :\n[ 1 , 2 ] }", true},
-			{"1 and 1.0", `{"n": 1}`, `{"n": 1.0}`, true},
-			{"1 and 1e0", `{"n": 1}`, `{"n": 1e0}`, true},
-			{"0 and -0", `{"n": 0}`, `{"n": -0}`, true},
-			{"escapes", `{"s": "a/é"}`, `{"s": "\u0061\/\u00e9"}`, true},
-			{"beyond a double", `{"n": 9007199254740993}`, `{"n": 9007199254740992}`, false},
-			{"many digits", `{"n": 0.1}`, `{"n": 0.1000000000000000055}`, false},
-			{"array order", `{"a": [1, 2]}`, `{"a": [2, 1]}`, false},
-			{"number and string", `{"n": 1}`, `{"n": "1"}`, false},
-			{"null and left out", `{"n": null}`, `{}`, false},
-			{"Unicode forms", "{\"s\": \"\u00e9\"}", "{\"s\": \"e\u0301\"}", false},
-		} {
-			key := fmt.Sprintf("row %d", i)
-			first, again := create(t, key, row.first), create(t, key, row.again)
-			require.Equal(t, typeCreated, first.Typename, row.name)
-			require.False(t, first.Replayed, row.name)
-			require.Equal(t, first.Job.ID, again.Job.ID, row.name)
-			require.Equal(t, row.same, again.Typename == typeCreated && again.Replayed, row.name)
-			require.Equal(t, !row.same, again.Typename == typeConflict, row.name)
-		}
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			g, _ := newGateway(t, settings{database: database})
+			create := func(t *testing.T, key, input string) outcome {
+				t.Helper()
+				all, err := outcomes(g.send(t.Context(), raw(key, input)))
+				require.NoError(t, err)
+				return all[0]
+			}
+			for i, row := range []struct {
+				name, first, again string
+				same               bool
+			}{
+				{"key order", `{"a": 1, "b": {"c": 2, "d": 3}}`, `{"b": {"d": 3, "c": 2}, "a": 1}`, true},
+				{"white space", `{"a":[1,2]}`, "{ \"a\" :\n[ 1 , 2 ] }", true},
+				{"1 and 1.0", `{"n": 1}`, `{"n": 1.0}`, true},
+				{"1 and 1e0", `{"n": 1}`, `{"n": 1e0}`, true},
+				{"0 and -0", `{"n": 0}`, `{"n": -0}`, true},
+				{"escapes", `{"s": "a/é"}`, `{"s": "\u0061\/\u00e9"}`, true},
+				{"beyond a double", `{"n": 9007199254740993}`, `{"n": 9007199254740992}`, false},
+				{"many digits", `{"n": 0.1}`, `{"n": 0.1000000000000000055}`, false},
+				{"array order", `{"a": [1, 2]}`, `{"a": [2, 1]}`, false},
+				{"number and string", `{"n": 1}`, `{"n": "1"}`, false},
+				{"null and left out", `{"n": null}`, `{}`, false},
+				{"Unicode forms", "{\"s\": \"\u00e9\"}", "{\"s\": \"e\u0301\"}", false},
+			} {
+				key := fmt.Sprintf("row %d", i)
+				first, again := create(t, key, row.first), create(t, key, row.again)
+				require.Equal(t, typeCreated, first.Typename, row.name)
+				require.False(t, first.Replayed, row.name)
+				require.Equal(t, first.Job.ID, again.Job.ID, row.name)
+				require.Equal(t, row.same, again.Typename == typeCreated && again.Replayed, row.name)
+				require.Equal(t, !row.same, again.Typename == typeConflict, row.name)
+			}
 
-		// Literals in the document are the same values as variables.
-		res, err := g.send(t.Context(), body(`mutation{createJob(input: {idempotencyKey: "row 6", task: "echo", input: {n: 9007199254740993}}){`+created+`}}`, nil))
-		all, err := outcomes(res, err)
-		require.NoError(t, err)
-		require.True(t, all[0].Replayed)
-		require.JSONEq(t, `{"n": 9007199254740993}`, string(all[0].Job.Input))
-		require.Contains(t, string(all[0].Job.Input), "9007199254740993", "no digit is lost on the way back")
-	})
+			// Literals in the document are the same values as variables.
+			res, err := g.send(t.Context(), body(`mutation{createJob(input: {idempotencyKey: "row 6", task: "echo", input: {n: 9007199254740993}}){`+created+`}}`, nil))
+			all, err := outcomes(res, err)
+			require.NoError(t, err)
+			require.True(t, all[0].Replayed)
+			require.JSONEq(t, `{"n": 9007199254740993}`, string(all[0].Job.Input))
+			require.Contains(t, string(all[0].Job.Input), "9007199254740993", "no digit is lost on the way back")
+		})
+	}
 }
 
 func TestAmbiguousJSONIsRefusedAtEveryEntry(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		g, f := newGateway(t, settings{database: database})
-		before := counts(t, database)
-		for name, input := range map[string]string{
-			"duplicate keys":             `{"a": 1, "a": 2}`,
-			"duplicate keys, equal":      `{"a": {"b": 1, "b": 1}}`,
-			"duplicate keys, by escapes": `{"a": 1, "\u0061": 2}`,
-			"lone high surrogate":        `{"a": "\ud800"}`,
-			"lone low surrogate":         `{"a": "\udc00x"}`,
-			"lone surrogate as a key":    `{"\ud83d": 1}`,
-			"invalid UTF-8":              "{\"a\": \"\xff\"}",
-			"truncated UTF-8":            "{\"a\": \"\xc3\"}",
-			"not JSON":                   `{"a": }`,
-		} {
-			text := raw("k", input)
-			res, err := g.send(t.Context(), text)
-			require.NoError(t, err)
-			require.Equal(t, []string{"INVALID_JSON"}, res.codes(), name)
-			require.Equal(t, http.StatusBadRequest, res.status, name)
-			require.Nil(t, res.Data["createJob"], name)
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			g, f := newGateway(t, settings{database: database})
+			before := counts(t, database)
+			for name, input := range map[string]string{
+				"duplicate keys":             `{"a": 1, "a": 2}`,
+				"duplicate keys, equal":      `{"a": {"b": 1, "b": 1}}`,
+				"duplicate keys, by escapes": `{"a": 1, "\u0061": 2}`,
+				"lone high surrogate":        `{"a": "\ud800"}`,
+				"lone low surrogate":         `{"a": "\udc00x"}`,
+				"lone surrogate as a key":    `{"\ud83d": 1}`,
+				"invalid UTF-8":              "{\"a\": \"\xff\"}",
+				"truncated UTF-8":            "{\"a\": \"\xc3\"}",
+				"not JSON":                   `{"a": }`,
+			} {
+				text := raw("k", input)
+				res, err := g.send(t.Context(), text)
+				require.NoError(t, err)
+				require.Equal(t, []string{"INVALID_JSON"}, res.codes(), name)
+				require.Equal(t, http.StatusBadRequest, res.status, name)
+				require.Nil(t, res.Data["createJob"], name)
 
-			res, err = g.send(t.Context(), text, "Accept", "text/event-stream, application/json;q=0.1")
-			require.NoError(t, err)
-			require.Equal(t, []string{"INVALID_JSON"}, res.codes(), name)
+				res, err = g.send(t.Context(), text, "Accept", "text/event-stream, application/json;q=0.1")
+				require.NoError(t, err)
+				require.Equal(t, []string{"INVALID_JSON"}, res.codes(), name)
 
-			requireSocketRefuses(t, g.client, text, name)
-		}
-		res := g.post(t, `mutation{createJob(input: {idempotencyKey: "k", task: "echo", input: {a: 1, a: 2}}){`+created+`}}`, nil)
-		require.Contains(t, res.codes(), "GRAPHQL_VALIDATION_FAILED")
-		res = g.post(t, `mutation{createJob(input: {idempotencyKey: "k", task: "echo", input: {a: "\ud800"}}){`+created+`}}`, nil)
-		require.Equal(t, []string{"INVALID_JSON"}, res.codes())
-		require.Equal(t, before, counts(t, database))
-		require.Empty(t, f.sent())
-	})
+				requireSocketRefuses(t, g.client, text, name)
+			}
+			res := g.post(t, `mutation{createJob(input: {idempotencyKey: "k", task: "echo", input: {a: 1, a: 2}}){`+created+`}}`, nil)
+			require.Contains(t, res.codes(), "GRAPHQL_VALIDATION_FAILED")
+			res = g.post(t, `mutation{createJob(input: {idempotencyKey: "k", task: "echo", input: {a: "\ud800"}}){`+created+`}}`, nil)
+			require.Equal(t, []string{"INVALID_JSON"}, res.codes())
+			require.Equal(t, before, counts(t, database))
+			require.Empty(t, f.sent())
+		})
+	}
 }

@@ -62,17 +62,10 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// onBoth runs a test on each database.
-func onBoth(t *testing.T, test func(t *testing.T, database string)) {
-	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqlite(t))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		test(t, databases.DSN(t))
-	})
+// both are the databases, each a fresh one.
+var both = map[string]func(t *testing.T) (address string){
+	"SQLite":     sqlite,
+	"PostgreSQL": func(t *testing.T) string { t.Helper(); return databases.DSN(t) },
 }
 
 func sqlite(t *testing.T) string {

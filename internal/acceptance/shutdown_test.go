@@ -13,56 +13,60 @@ import (
 
 func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		const bound = 3 * time.Second
-		f := startFake(t)
-		s := settings{database: database, url: f.url, workers: 2, shutdown: bound, tasks: writeTasks(t)}
-		finish := make(chan struct{})
-		f.Enqueue(acknowledged(finish, "just in time"), acknowledged(nil, "never"))
-		p := s.serve(t)
-		create := func(n int) job {
-			return p.create(t, variables{"idempotencyKey": fmt.Sprint(n), "task": "echo", "input": variables{"text": fmt.Sprint(n)}})
-		}
-		byAttempt := map[string]job{}
-		var waiting []job
-		for n := range 5 {
-			j := create(n)
-			byAttempt[j.last().ID] = j
-			waiting = append(waiting, j)
-		}
-		f.arrives(t, 2)
-		drained, stuck := byAttempt[f.sent()[0].Key], byAttempt[f.sent()[1].Key]
-		p.attemptBecomes(t, drained.ID, 1, "RUNNING")
-		p.attemptBecomes(t, stuck.ID, 1, "RUNNING")
-		watched := p.watch(t, "WebSocket", drained.ID)
-
-		p.terminate(t)
-		asked := time.Now()
-		until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
-		require.Equal(t, http.StatusOK, p.getStatus(t, "/healthz"))
-		waiting = append(waiting, create(5)) // accepted, so it must be done by somebody
-		close(finish)
-		// Its watchers see it end, although the process is stopping.
-		attempts := rest[attempt](t, watched.attempts, "attemptUpdated")
-		require.Equal(t, "SUCCEEDED", attempts[len(attempts)-1].State)
-		rest[event](t, watched.events, "jobEvents")
-		p.exits(t)
-		require.Less(t, time.Since(asked), bound+5*time.Second)
-		require.Len(t, f.sent(), 2, "it took no new work")
-
-		p = s.serve(t)
-		require.JSONEq(t, `{"text": "just in time"}`, string(p.job(t, drained.ID).Result))
-		cut := p.job(t, stuck.ID)
-		require.Equal(t, "UNKNOWN", cut.State)
-		require.Equal(t, "UNKNOWN", cut.last().State)
-		for _, j := range waiting {
-			if j.ID != stuck.ID {
-				require.Len(t, p.becomes(t, j.ID, "SUCCEEDED").Attempts, 1)
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			const bound = 3 * time.Second
+			f := startFake(t)
+			s := settings{database: database, url: f.url, workers: 2, shutdown: bound, tasks: writeTasks(t)}
+			finish := make(chan struct{})
+			f.Enqueue(acknowledged(finish, "just in time"), acknowledged(nil, "never"))
+			p := s.serve(t)
+			create := func(n int) job {
+				return p.create(t, variables{"idempotencyKey": fmt.Sprint(n), "task": "echo", "input": variables{"text": fmt.Sprint(n)}})
 			}
-		}
-		require.Len(t, f.sent(), 6)
-		f.requireOnce(t)
-	})
+			byAttempt := map[string]job{}
+			var waiting []job
+			for n := range 5 {
+				j := create(n)
+				byAttempt[j.last().ID] = j
+				waiting = append(waiting, j)
+			}
+			f.arrives(t, 2)
+			drained, stuck := byAttempt[f.sent()[0].Key], byAttempt[f.sent()[1].Key]
+			p.attemptBecomes(t, drained.ID, 1, "RUNNING")
+			p.attemptBecomes(t, stuck.ID, 1, "RUNNING")
+			watched := p.watch(t, "WebSocket", drained.ID)
+
+			p.terminate(t)
+			asked := time.Now()
+			until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
+			require.Equal(t, http.StatusOK, p.getStatus(t, "/healthz"))
+			waiting = append(waiting, create(5)) // accepted, so it must be done by somebody
+			close(finish)
+			// Its watchers see it end, although the process is stopping.
+			attempts := rest[attempt](t, watched.attempts, "attemptUpdated")
+			require.Equal(t, "SUCCEEDED", attempts[len(attempts)-1].State)
+			rest[event](t, watched.events, "jobEvents")
+			p.exits(t)
+			require.Less(t, time.Since(asked), bound+5*time.Second)
+			require.Len(t, f.sent(), 2, "it took no new work")
+
+			p = s.serve(t)
+			require.JSONEq(t, `{"text": "just in time"}`, string(p.job(t, drained.ID).Result))
+			cut := p.job(t, stuck.ID)
+			require.Equal(t, "UNKNOWN", cut.State)
+			require.Equal(t, "UNKNOWN", cut.last().State)
+			for _, j := range waiting {
+				if j.ID != stuck.ID {
+					require.Len(t, p.becomes(t, j.ID, "SUCCEEDED").Attempts, 1)
+				}
+			}
+			require.Len(t, f.sent(), 6)
+			f.requireOnce(t)
+		})
+	}
 }
 
 // The other process need not wait for the first one's end.

@@ -55,54 +55,58 @@ func changes(events []event, attemptID string) []string {
 // The provider takes each step on a signal, so that every state is there to be seen.
 func TestSubscriberSeesEveryStep(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, database string) {
-		for transport := range transports {
-			t.Run(transport, func(t *testing.T) {
-				g, f := newGateway(t, settings{database: database})
-				prove(t, g.config, "echo", second)
-				acknowledge, jam, finish := make(chan struct{}), make(chan struct{}), make(chan struct{})
-				f.OnModel("primary", jams(acknowledge, jam))
-				f.OnModel("second", acknowledged(finish, "printed"))
-				j := g.create(t, variables{"idempotencyKey": transport, "task": "echo", "input": variables{"text": "hello"}})
-				w := g.watch(t, transport, j.ID)
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := fresh(t)
+			for transport := range transports {
+				t.Run(transport, func(t *testing.T) {
+					g, f := newGateway(t, settings{database: database})
+					prove(t, g.config, "echo", second)
+					acknowledge, jam, finish := make(chan struct{}), make(chan struct{}), make(chan struct{})
+					f.OnModel("primary", jams(acknowledge, jam))
+					f.OnModel("second", acknowledged(finish, "printed"))
+					j := g.create(t, intent(transport))
+					w := g.watch(t, transport, j.ID)
 
-				first := item[attempt](t, w.attempts, "attemptUpdated")
-				require.Equal(t, "STARTING", first.State)
-				close(acknowledge)
-				require.Equal(t, "RUNNING", item[attempt](t, w.attempts, "attemptUpdated").State)
-				close(jam)
-				failed := item[attempt](t, w.attempts, "attemptUpdated")
-				require.Equal(t, "FAILED", failed.State)
-				require.Equal(t, first.ID, failed.ID)
-				require.NotEmpty(t, failed.code())
-				fallback := item[attempt](t, w.attempts, "attemptUpdated")
-				require.Equal(t, "STARTING", fallback.State)
-				require.Equal(t, "FALLBACK", fallback.Reason)
-				require.Equal(t, second, fallback.Target)
-				require.Equal(t, "RUNNING", item[attempt](t, w.attempts, "attemptUpdated").State)
+					first := item[attempt](t, w.attempts, "attemptUpdated")
+					require.Equal(t, "STARTING", first.State)
+					close(acknowledge)
+					require.Equal(t, "RUNNING", item[attempt](t, w.attempts, "attemptUpdated").State)
+					close(jam)
+					failed := item[attempt](t, w.attempts, "attemptUpdated")
+					require.Equal(t, "FAILED", failed.State)
+					require.Equal(t, first.ID, failed.ID)
+					require.NotEmpty(t, failed.code())
+					fallback := item[attempt](t, w.attempts, "attemptUpdated")
+					require.Equal(t, "STARTING", fallback.State)
+					require.Equal(t, "FALLBACK", fallback.Reason)
+					require.Equal(t, second, fallback.Target)
+					require.Equal(t, "RUNNING", item[attempt](t, w.attempts, "attemptUpdated").State)
 
-				// Somebody who comes later sees where things are.
-				later := g.watch(t, transport, j.ID)
-				require.Equal(t, "FAILED", item[attempt](t, later.attempts, "attemptUpdated").State)
-				require.Equal(t, "RUNNING", item[attempt](t, later.attempts, "attemptUpdated").State)
-				close(finish)
-				for _, s := range []*stream{w.attempts, later.attempts} {
-					last := rest[attempt](t, s, "attemptUpdated")
-					require.Len(t, last, 1)
-					require.Equal(t, "SUCCEEDED", last[0].State)
-				}
-				stored := g.events(t, j.ID)
-				requireStory(t, rest[event](t, w.events, "jobEvents"), 0, stored)
-				requireStory(t, rest[event](t, later.events, "jobEvents"), 0, stored)
-				require.Equal(t, []string{"STARTING", "RUNNING", "FAILED"}, changes(stored, first.ID))
-				require.Equal(t, []string{"STARTING", "RUNNING", "SUCCEEDED"}, changes(stored, fallback.ID))
+					// Somebody who comes later sees where things are.
+					later := g.watch(t, transport, j.ID)
+					require.Equal(t, "FAILED", item[attempt](t, later.attempts, "attemptUpdated").State)
+					require.Equal(t, "RUNNING", item[attempt](t, later.attempts, "attemptUpdated").State)
+					close(finish)
+					for _, s := range []*stream{w.attempts, later.attempts} {
+						last := rest[attempt](t, s, "attemptUpdated")
+						require.Len(t, last, 1)
+						require.Equal(t, "SUCCEEDED", last[0].State)
+					}
+					stored := g.events(t, j.ID)
+					requireStory(t, rest[event](t, w.events, "jobEvents"), 0, stored)
+					requireStory(t, rest[event](t, later.events, "jobEvents"), 0, stored)
+					require.Equal(t, []string{"STARTING", "RUNNING", "FAILED"}, changes(stored, first.ID))
+					require.Equal(t, []string{"STARTING", "RUNNING", "SUCCEEDED"}, changes(stored, fallback.ID))
 
-				// And from any event on.
-				resumed := transports[transport](g.client, t, eventsStream, variables{"id": j.ID, "after": 4})
-				requireStory(t, rest[event](t, resumed, "jobEvents"), 4, stored)
-			})
-		}
-	})
+					// And from any event on.
+					resumed := transports[transport](g.client, t, eventsStream, variables{"id": j.ID, "after": 4})
+					requireStory(t, rest[event](t, resumed, "jobEvents"), 4, stored)
+				})
+			}
+		})
+	}
 }
 
 // Each of the two processes has one worker, which its provider keeps busy: of two jobs made at the first, one is worked on
@@ -121,7 +125,7 @@ func TestTwoProcessesShareTheWork(t *testing.T) {
 	}
 	var jobs []job
 	for _, key := range []string{"a", "b"} {
-		jobs = append(jobs, ps[0].create(t, variables{"idempotencyKey": key, "task": "echo", "input": variables{"text": key}}))
+		jobs = append(jobs, ps[0].create(t, intent(key)))
 	}
 	var watches []watch
 	for _, j := range jobs {
@@ -154,7 +158,7 @@ func TestTwoProcessesShareTheWork(t *testing.T) {
 		}
 	}
 	// One key, at both.
-	o := ps[1].mutate(t, "createJob", createMutation, variables{"idempotencyKey": "a", "task": "echo", "input": variables{"text": "a"}})
+	o := ps[1].mutate(t, "createJob", createMutation, intent("a"))
 	require.True(t, o.Replayed)
 	require.Equal(t, jobs[0].ID, o.Job.ID)
 	for _, p := range ps {

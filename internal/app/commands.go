@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"os/user"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -32,12 +34,17 @@ const (
 	exitUnusable = 2
 )
 
-// Main runs one command and returns its exit code.
+// Main runs one command and returns its exit code. The first SIGINT or SIGTERM asks it to end, a second one ends it.
 func Main(args, environ []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	return run(ctx, args, environ, stdout, stderr)
+}
+
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	p := &program{environ: environ, out: stdout, err: stderr}
-	root := p.commands()
+	root := p.commands() //nolint:contextcheck // commands get theirs when they run
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -57,6 +64,30 @@ func Main(args, environ []string, stdout, stderr io.Writer) int {
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
 
+func (e *usageError) Unwrap() error { return e.error }
+
+// noArgs refuses what is not a flag, as a mistake in the command line.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return &usageError{err}
+	}
+	return nil
+}
+
+// oneOf is for a command that has only others under it. Without it a misspelt one would print the help and succeed.
+func oneOf(c *cobra.Command, under ...*cobra.Command) *cobra.Command {
+	names := make([]string, 0, len(under))
+	for _, u := range under {
+		names = append(names, u.Name())
+	}
+	c.Args = noArgs
+	c.RunE = func(*cobra.Command, []string) error {
+		return &usageError{fmt.Errorf("%s: say which: %s", c.Name(), strings.Join(names, ", "))}
+	}
+	c.AddCommand(under...)
+	return c
+}
+
 // program is one invocation.
 type program struct {
 	environ  []string
@@ -69,21 +100,20 @@ func (p *program) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "docket",
 		Short: "One durable job per user intent, any number of attempts, exactly one winner",
-		Args:  cobra.NoArgs, SilenceErrors: true, SilenceUsage: true, RunE: p.serve,
+		Args:  noArgs, SilenceErrors: true, SilenceUsage: true, RunE: p.serve,
 	}
 	root.PersistentFlags().StringVar(&p.path, "config", "", "configuration file (default docket.yaml if there, or $DOCKET_CONFIG)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
 
-	migrate := &cobra.Command{Use: "migrate", Short: "Look after the database schema", Args: cobra.NoArgs}
-	migrate.AddCommand(
-		&cobra.Command{Use: "up", Short: "Apply what is not applied yet", Args: cobra.NoArgs, RunE: p.migrateUp},
-		&cobra.Command{Use: "status", Short: "List the migrations; exit code 1 if one is not applied", Args: cobra.NoArgs, RunE: p.migrateStatus},
+	migrate := oneOf(&cobra.Command{Use: "migrate", Short: "Look after the database schema"},
+		&cobra.Command{Use: "up", Short: "Apply what is not applied yet", Args: noArgs, RunE: p.migrateUp},
+		&cobra.Command{Use: "status", Short: "List the migrations; exit code 1 if one is not applied", Args: noArgs, RunE: p.migrateStatus},
 	)
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Serve the API and work on jobs (the default)", Args: cobra.NoArgs, RunE: p.serve},
+		&cobra.Command{Use: "serve", Short: "Serve the API and work on jobs (the default)", Args: noArgs, RunE: p.serve},
 		migrate, p.contracts(),
-		&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(p.out, "docket", version())
 			return err
 		}},
@@ -137,7 +167,7 @@ func (p *program) migrateUp(cmd *cobra.Command, _ []string) error {
 }
 
 func (p *program) migrateStatus(cmd *cobra.Command, _ []string) error {
-	return p.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+	err := p.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 		list, err := s.Migrations(ctx)
 		if err != nil {
 			return err
@@ -154,6 +184,10 @@ func (p *program) migrateStatus(cmd *cobra.Command, _ []string) error {
 		}
 		return w.Flush()
 	})
+	if err != nil {
+		p.code = exitUnusable // nothing can be said, which is not the same as a migration that is not applied
+	}
+	return err
 }
 
 func (p *program) withStore(ctx context.Context, f func(context.Context, *store.Store) error) error {
@@ -177,10 +211,14 @@ func (p *program) contracts() *cobra.Command {
 		c.Flags().StringVar(&format, "format", string(report.Table), "table, json or junit")
 		c.Flags().StringVar(&o.Output, "output", "", "write the report to this file")
 	}
-	run := &cobra.Command{Use: "run", Short: "Run contract suites; exit code 0 passed, 1 failed, 2 could not run", Args: cobra.NoArgs,
+	run := &cobra.Command{Use: "run", Short: "Run contract suites; exit code 0 passed, 1 failed, 2 could not run", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Mode, o.Format = report.Mode(mode), report.Format(format)
 			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
+				// Without its key a provider refuses, and that would be recorded as the target's failure.
+				if err := ps.cfg.RequireKeys(); err != nil && o.Mode != report.Replay {
+					return err
+				}
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
@@ -192,24 +230,38 @@ func (p *program) contracts() *cobra.Command {
 	flags(run)
 	run.Flags().StringVar(&mode, "mode", string(report.Live), "live, record or replay")
 	run.Flags().IntVar(&o.Runs, "runs", 0, "runs per case (default the task's)")
-	status := &cobra.Command{Use: "status", Short: "Say which gates are open; exit code 1 if one is closed", Args: cobra.NoArgs,
+	status := &cobra.Command{Use: "status", Short: "Say which gates are open; exit code 1 if one is closed", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Format = report.Format(format)
 			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
+				if err := requireSchema(ctx, ps.store); err != nil {
+					return err
+				}
 				p.code = command.ShowStatus(ctx, ps.suites, ps.check, o, command.Streams{Out: p.out, Err: p.err})
 				return nil
 			})
 		}}
 	flags(status)
-	c := &cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates", Args: cobra.NoArgs}
-	c.AddCommand(run, status)
-	return c
+	return oneOf(&cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates"}, run, status)
+}
+
+// requireSchema is for commands that only look.
+func requireSchema(ctx context.Context, s *store.Store) error {
+	list, err := s.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(m store.Migration) bool { return !m.Applied }) {
+		return errors.New("the database's schema is not up to date; `docket migrate up` or the first start brings it there")
+	}
+	return nil
 }
 
 // withParts is for commands whose exit code 2 means that they could not do their work.
 func (p *program) withParts(ctx context.Context, f func(context.Context, *parts) error) error {
 	cfg, log, err := p.load()
 	if err != nil {
+		p.code = exitUnusable
 		return err
 	}
 	ps, err := build(ctx, cfg, log, time.Now)

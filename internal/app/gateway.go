@@ -189,8 +189,9 @@ func (g *Gateway) serve(life context.Context, handler http.Handler) {
 // Addr is the address that the gateway listens on.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 
-// Stop takes no new requests and no new work, drains what is under way until ctx is done, cuts off the rest and closes
-// the database. Whatever it could not finish is left for the next process.
+// Stop takes up no new work and says so at /readyz, drains what is under way until ctx is done, cuts off the rest, closes
+// the listener and the database. Until then requests are answered; a job that comes in is stored for another process, as
+// is whatever Stop could not finish.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.ready.Store(false)
 	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it

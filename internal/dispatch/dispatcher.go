@@ -159,7 +159,9 @@ func (w *entryWorker) Work(ctx context.Context, entry *river.Job[entryArgs]) err
 	}
 	log = log.With("job", lease.Job.ID, "target", lease.Attempt.Target)
 	free := make(chan struct{})
-	d.requests.Go(func() { d.run(lease, log, sync.OnceFunc(func() { close(free) })) })
+	d.requests.Go(func() { //nolint:contextcheck // a request that lingers outlives its entry
+		d.run(lease, log, sync.OnceFunc(func() { close(free) }))
+	})
 	<-free
 	return nil
 }

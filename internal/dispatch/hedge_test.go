@@ -17,6 +17,7 @@ import (
 func TestHedgesAfterSilenceAndTellsTheLoserToStop(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release, loser := make(chan struct{}), make(chan struct{})
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			if c.Model == "a" {
@@ -48,7 +49,8 @@ func TestHedgesAfterSilenceAndTellsTheLoserToStop(t *testing.T) {
 func TestProgressPutsTheHedgeOff(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
-		const quiet = time.Second
+		t.Helper()
+		const quiet = 700 * time.Millisecond
 		last := make(chan time.Time, 1)
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			if c.Model != "a" {
@@ -57,7 +59,7 @@ func TestProgressPutsTheHedgeOff(t *testing.T) {
 			c.ack()
 			life := time.NewTicker(quiet / 10)
 			defer life.Stop()
-			for range 18 {
+			for range 15 {
 				<-life.C
 				c.r.Progress()
 			}
@@ -99,6 +101,7 @@ func TestHedgeAfter(t *testing.T) {
 func TestHedgeIsGuarded(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{idle: true})
 		sent := func(in jobs.CreateInput, acknowledged bool) (*ent.Job, *ent.Attempt) {
 			j, a := p.createWith(t, in)

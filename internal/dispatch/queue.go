@@ -110,7 +110,9 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due
 	}
 	if !opts.ScheduledAt.IsZero() {
 		id := res.Job.ID
-		tx.AfterCommit(func() { time.AfterFunc(time.Until(due), func() { q.hurry(id) }) })
+		tx.AfterCommit(func() { //nolint:contextcheck // the caller is gone when the entry is due
+			time.AfterFunc(time.Until(due), func() { q.hurry(id) })
+		})
 	}
 	return res.Job.ID, nil
 }
@@ -141,6 +143,7 @@ func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration)
 			alive[j.ID] = true
 		case rivertype.JobStateRunning:
 			alive[j.ID] = j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace
+		case rivertype.JobStateCancelled, rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
 		}
 	}
 	return alive, nil

@@ -119,14 +119,14 @@ func (d *Dispatcher) question(q jobs.Question, asked *jobs.Asked) {
 	})
 	switch {
 	case answered:
-		d.settle(log, asked.Attempt.ID, out)
+		d.settle(ctx, log, asked.Attempt.ID, out)
 		return
 	case errors.Is(context.Cause(ctx), errSettled):
 		return
 	case err != nil && ctx.Err() == nil:
 		log.WarnContext(ctx, "ask the provider", "error", err)
 	}
-	d.write(log, func(ctx context.Context) error { return d.jobs.Unsettled(ctx, asked) })
+	d.write(ctx, log, func(ctx context.Context) error { return d.jobs.Unsettled(ctx, asked) })
 }
 
 // retrieve asks by the handle.

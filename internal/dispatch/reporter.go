@@ -67,7 +67,7 @@ func (r *reporter) acknowledge() {
 func (r *reporter) Unknown(f providers.Failure) {
 	r.stop()
 	r.unknown = true
-	r.d.settle(r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f), Listens: r.linger})
+	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f), Listens: r.linger})
 	r.free()
 }
 

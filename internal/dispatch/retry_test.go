@@ -15,12 +15,17 @@ import (
 func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{idle: true})
 		due := time.Now().Add(700 * time.Millisecond)
-		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
-			_, err := p.queue.Enqueue(p.sys, tx, "att_nobody", due)
+		var entry int64
+		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) (err error) {
+			entry, err = p.queue.Enqueue(p.sys, tx, "att_nobody", due)
 			return err
 		}))
+		row, err := p.queue.client.JobGet(t.Context(), entry)
+		require.NoError(t, err)
+		require.WithinDuration(t, due, row.ScheduledAt, time.Millisecond, "River's scheduler knows when")
 		require.Equal(t, 1, p.number(t, "SELECT count(*) FROM river_job WHERE state = 'scheduled'"))
 		poll(t, func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE state = 'available'") == 1 },
 			func() string { return "the entry is not made available" })
@@ -31,6 +36,7 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 func TestAnEntryThatWasRolledBackIsForgotten(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{})
 		require.ErrorIs(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
 			for _, due := range []time.Time{time.Now(), time.Now().Add(time.Millisecond)} {
@@ -46,6 +52,7 @@ func TestAnEntryThatWasRolledBackIsForgotten(t *testing.T) {
 func TestRetriesWhenDueAndNotBefore(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		sent := make(chan time.Time, 2)
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			sent <- time.Now()
@@ -72,6 +79,7 @@ func TestRetriesWhenDueAndNotBefore(t *testing.T) {
 func TestRiversSchedulerStandsBehindAProcessThatDied(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		gone := start(t, address, options{script: newScript(func(*call) providers.Outcome { return no(true) })})
 		j, a := gone.create(t, "later")
 		gone.becomes(t, a.ID, attempt.StateFAILED)

@@ -37,11 +37,11 @@ func (d *Dispatcher) run(l *jobs.Lease, log *slog.Logger, free func()) {
 	case err == nil:
 	case sent:
 		log.ErrorContext(ctx, "panic after the request may have been sent", "error", err)
-		d.settle(log, l.Attempt.ID, jobs.Outcome{Unknown: true, Failure: &jobs.Failure{
+		d.settle(ctx, log, l.Attempt.ID, jobs.Outcome{Unknown: true, Failure: &jobs.Failure{
 			Code: codeInternal, Message: "Docket failed while the request was under way; nobody can tell what became of it."}})
 	default:
 		log.ErrorContext(ctx, "panic before anything was sent", "error", err)
-		d.refuse(log, l, &jobs.Failure{Code: codeInternal, Message: "Docket failed before anything was sent."})
+		d.refuse(ctx, log, l, &jobs.Failure{Code: codeInternal, Message: "Docket failed before anything was sent."})
 	}
 }
 
@@ -49,7 +49,7 @@ func (d *Dispatcher) run(l *jobs.Lease, log *slog.Logger, free func()) {
 func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc, l *jobs.Lease, log *slog.Logger, free func(), sent *bool) {
 	target, req, failure := d.prepare(l)
 	if failure != nil {
-		d.refuse(log, l, failure)
+		d.refuse(ctx, log, l, failure)
 		return
 	}
 	if ctx.Err() != nil { // stopping: another process need not wait for the lease to end
@@ -82,7 +82,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	if outcome.Kind == providers.Unknown && r.unknown {
 		return // said before, when it happened
 	}
-	d.settle(log, l.Attempt.ID, translate(outcome))
+	d.settle(ctx, log, l.Attempt.ID, translate(outcome))
 }
 
 // recovered makes a panic of f an error.
@@ -151,8 +151,8 @@ func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l
 }
 
 // settle writes an outcome down.
-func (d *Dispatcher) settle(log *slog.Logger, attemptID string, o jobs.Outcome) {
-	d.write(log, func(ctx context.Context) error {
+func (d *Dispatcher) settle(ctx context.Context, log *slog.Logger, attemptID string, o jobs.Outcome) {
+	d.write(ctx, log, func(ctx context.Context) error {
 		v, err := d.jobs.Settle(ctx, attemptID, o)
 		if err == nil {
 			log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
@@ -162,8 +162,8 @@ func (d *Dispatcher) settle(log *slog.Logger, attemptID string, o jobs.Outcome) 
 }
 
 // refuse writes down that the attempt is not going to be sent.
-func (d *Dispatcher) refuse(log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
-	d.write(log, func(ctx context.Context) error {
+func (d *Dispatcher) refuse(ctx context.Context, log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
+	d.write(ctx, log, func(ctx context.Context) error {
 		err := d.jobs.Refuse(ctx, l, *f)
 		if errors.Is(err, jobs.ErrNotYours) {
 			return nil
@@ -174,10 +174,10 @@ func (d *Dispatcher) refuse(log *slog.Logger, l *jobs.Lease, f *jobs.Failure) {
 
 // write is patient: an answer that is paid for is not dropped because the database is away. Once the process is stopping
 // it has writeFor left.
-func (d *Dispatcher) write(log *slog.Logger, f func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.send), settleFor)
+func (d *Dispatcher) write(ctx context.Context, log *slog.Logger, f func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
 	defer cancel()
-	defer context.AfterFunc(d.send, func() {
+	defer context.AfterFunc(d.send, func() { //nolint:contextcheck // what is written outlives its request, not the process
 		select {
 		case <-ctx.Done():
 		case <-time.After(writeFor):

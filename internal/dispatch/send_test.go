@@ -21,6 +21,7 @@ import (
 func TestOneEntryIsOneLeaseIsOneRequest(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{})
 		j, a := p.create(t, "single")
 		c := p.script.next(t)
@@ -42,6 +43,7 @@ func TestOneEntryIsOneLeaseIsOneRequest(t *testing.T) {
 func TestSendsNothingForAnEntryThatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{idle: true})
 		_, waiting := p.create(t, "single")
 		_, settled := p.create(t, "single")
@@ -117,6 +119,7 @@ var errAway = errors.New("the database is away")
 func TestWorksLaterWhenTheLeaseCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		var tries atomic.Int32
 		p := start(t, address, options{wrap: func(j Jobs) Jobs {
 			return &faulty{Jobs: j, take: func() error {
@@ -140,6 +143,7 @@ func TestSendsNothingUnlessTheMarkIsKnownToBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachDatabase(t, func(t *testing.T, address string) {
+				t.Helper()
 				first := make(chan struct{})
 				var marks atomic.Int32
 				p := start(t, address, options{lease: 600 * time.Millisecond, wrap: func(j Jobs) Jobs {
@@ -186,6 +190,7 @@ func (b *brokenMark) MarkSent(ctx context.Context, l *jobs.Lease) error {
 func TestAPanicAfterTheMarkIsUnknown(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{workers: 1, script: newScript(func(c *call) providers.Outcome {
 			if c.number == 1 {
 				c.ack()
@@ -205,6 +210,7 @@ func TestAPanicAfterTheMarkIsUnknown(t *testing.T) {
 func TestAPanicBeforeTheMarkIsFailed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{wrap: func(j Jobs) Jobs {
 			return &faulty{Jobs: j, before: func() { panic("a bug before sending") }}
 		}})
@@ -219,6 +225,7 @@ func TestAPanicBeforeTheMarkIsFailed(t *testing.T) {
 func TestFailsBeforeSending(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{})
 		_, broken := p.create(t, "broken")
 		require.Equal(t, codePrompt, *p.becomes(t, broken.ID, attempt.StateFAILED).ErrorCode)
@@ -230,6 +237,7 @@ func TestFailsBeforeSending(t *testing.T) {
 func TestTheNextDeploymentHasNoSuchTarget(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		old := start(t, address, options{idle: true})
 		j, a := old.create(t, "route")
 		s := newScript(nil)
@@ -249,6 +257,7 @@ func TestTheNextDeploymentHasNoSuchTarget(t *testing.T) {
 func TestAStalledWorkerDoesNotRefuseForAnother(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release := make(chan struct{})
 		defer close(release)
 		p := start(t, address, options{lease: 500 * time.Millisecond, script: newScript(held(release)), idle: true})
@@ -257,7 +266,7 @@ func TestAStalledWorkerDoesNotRefuseForAnother(t *testing.T) {
 		require.NoError(t, err)
 		p.work(t)
 		p.becomes(t, a.ID, attempt.StateRUNNING)
-		require.NoError(t, p.Refuse(t.Context(), stalled, &jobs.Failure{Code: "NO", Message: "no"}))
+		require.ErrorIs(t, p.Refuse(t.Context(), stalled, jobs.Failure{Code: "NO", Message: "no"}), jobs.ErrNotYours)
 		require.Equal(t, attempt.StateRUNNING, p.attempt(t, a.ID).State)
 		require.ErrorIs(t, p.MarkSent(t.Context(), stalled), jobs.ErrNotYours)
 	})
@@ -267,6 +276,7 @@ func TestAStalledWorkerDoesNotRefuseForAnother(t *testing.T) {
 func TestRiverNeverRetries(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{script: newScript(func(*call) providers.Outcome { return no(true) })})
 		j, _ := p.create(t, "retry")
 		poll(t, func() bool { return p.job(t, j.ID).State == job.StateFAILED }, func() string { return "the job does not fail" })

@@ -23,6 +23,7 @@ func (p *process) stopping(bound time.Duration) <-chan error {
 func TestStopDrains(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release := make(chan struct{})
 		p := start(t, address, options{script: newScript(held(release))})
 		_, a := p.create(t, "single")
@@ -43,6 +44,7 @@ func TestStopDrains(t *testing.T) {
 func TestStopCutsOffWhatDoesNotEndInTime(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{lease: time.Hour, script: newScript(held(nil))})
 		j, a := p.create(t, "retry")
 		p.becomes(t, a.ID, attempt.StateRUNNING)
@@ -69,6 +71,7 @@ func TestStopReleasesWhatWasNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachDatabase(t, func(t *testing.T, address string) {
+				t.Helper()
 				here := make(chan struct{}, 1)
 				var p *process
 				p = start(t, address, options{lease: time.Hour, idle: true, wrap: func(j Jobs) Jobs {
@@ -104,6 +107,7 @@ func (s *slowTake) Take(ctx context.Context, id string, entry int64) (*jobs.Leas
 func TestStopDoesNotWaitForTheLinger(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{script: newScript(lingering(nil))})
 		_, a := p.create(t, "single")
 		p.becomes(t, a.ID, attempt.StateUNKNOWN)

@@ -16,6 +16,7 @@ const shortLease = time.Second
 func TestAnotherProcessSendsWhatALostWorkerHadNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		lost := start(t, address, options{lease: shortLease, idle: true})
 		_, a := lost.create(t, "single")
 		_, err := lost.Take(t.Context(), a.ID, *a.QueueEntry) // and it is never heard of again
@@ -29,6 +30,7 @@ func TestAnotherProcessSendsWhatALostWorkerHadNotSent(t *testing.T) {
 func TestWhatALostWorkerHadSentIsUnknownWithinTwoLeases(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		const lease = 3 * time.Second
 		p := start(t, address, options{lease: lease, idle: true})
 		for _, acknowledged := range []bool{false, true} {
@@ -59,6 +61,7 @@ func TestWhatALostWorkerHadSentIsUnknownWithinTwoLeases(t *testing.T) {
 func TestAnEntryThatDiedWithItsWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{lease: shortLease, idle: true})
 		_, a := p.create(t, "single")
 		p.exec(t, "UPDATE river_job SET state = 'running', attempt = 1, attempted_at = created_at")
@@ -78,6 +81,7 @@ func TestAnEntryThatDiedWithItsWorkerIsReplaced(t *testing.T) {
 func TestTheSweepLeavesAloneWhatWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release := make(chan struct{})
 		p := start(t, address, options{lease: shortLease, workers: 1, script: newScript(held(release))})
 		_, first := p.create(t, "single")
@@ -97,6 +101,7 @@ func TestTheSweepLeavesAloneWhatWaitsItsTurn(t *testing.T) {
 func TestAlive(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{idle: true})
 		want := map[int64]bool{}
 		for state, alive := range map[string]bool{

@@ -29,6 +29,7 @@ func lingering(signal <-chan struct{}) func(c *call) providers.Outcome {
 func TestLingersWithoutItsSlotAndALateAnswerWins(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		late := make(chan struct{})
 		s := newScript(func(c *call) providers.Outcome {
 			if c.number == 1 {
@@ -57,13 +58,17 @@ func TestLingersWithoutItsSlotAndALateAnswerWins(t *testing.T) {
 func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		over := make(chan struct{})
+		var settled atomic.Int32
 		s := newScript(func(c *call) providers.Outcome {
 			c.r.Unknown(timedOut())
 			defer close(over)
 			return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: "LATER", Message: "later"}}
 		})
-		p := start(t, address, options{script: s})
+		p := start(t, address, options{script: s, wrap: func(j Jobs) Jobs {
+			return &faulty{Jobs: j, settle: func() error { settled.Add(1); return nil }}
+		}})
 		j, a := p.create(t, "single")
 		signal(t, over, "end")
 		require.NoError(t, p.stop(patience)) // everything is written
@@ -71,12 +76,14 @@ func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 		require.Equal(t, attempt.StateUNKNOWN, a.State)
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode)
 		require.Equal(t, 4, p.job(t, j.ID).LastEvent, "both created, both UNKNOWN, and no more")
+		require.EqualValues(t, 1, settled.Load(), "the second time would count as a lost race")
 	})
 }
 
 func TestCancellingStopsALocalRequestAtOnceAndDropsItsAnswer(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		for name, do := range map[string]func(<-chan struct{}) func(*call) providers.Outcome{"Running": held, "Lingering": lingering} {
 			t.Run(name, func(t *testing.T) {
 				stopped := make(chan struct{})
@@ -105,6 +112,7 @@ func TestCancellingStopsALocalRequestAtOnceAndDropsItsAnswer(t *testing.T) {
 func TestAStoppedRequestsUsageIsKept(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		p := start(t, address, options{script: newScript(func(c *call) providers.Outcome {
 			out := held(nil)(c)
 			out.Usage = &providers.Usage{InputTokens: new(7)}
@@ -122,6 +130,7 @@ func TestAStoppedRequestsUsageIsKept(t *testing.T) {
 func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		for name, do := range map[string]func(<-chan struct{}) func(*call) providers.Outcome{"Running": held, "Lingering": lingering} {
 			t.Run(name, func(t *testing.T) {
 				stopped := make(chan time.Time, 1)
@@ -148,10 +157,11 @@ func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 func TestHeartbeatKeepsALongRequest(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
-		const lease = 1500 * time.Millisecond
+		t.Helper()
+		const lease = 2500 * time.Millisecond
 		s := newScript(func(c *call) providers.Outcome {
 			c.ack()
-			long := time.NewTimer(3 * lease)
+			long := time.NewTimer(2*lease + lease/5)
 			defer long.Stop()
 			select {
 			case <-long.C:
@@ -177,6 +187,7 @@ func TestHeartbeatKeepsALongRequest(t *testing.T) {
 func TestAnAcknowledgementIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
 		release := make(chan struct{})
 		var tries atomic.Int32
 		s := newScript(func(c *call) providers.Outcome {

@@ -9,6 +9,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	"github.com/gofrs/flock"
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
@@ -105,21 +106,16 @@ func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
 		}
 		return func() { _ = l.Unlock() }, nil
 	}
-	conn, err := s.pool.Acquire(ctx)
+	// Not one of the pool's connections: the migration itself needs them, and there may be only one.
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the schema: %w", err)
 	}
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(lockNumber)); err != nil {
-		conn.Release()
+		_ = conn.Close(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("store: lock the schema: %w", err)
 	}
-	return func() {
-		// A connection that cannot unlock is closed, which unlocks too.
-		if _, err := conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(lockNumber)); err != nil {
-			_ = conn.Conn().Close(context.WithoutCancel(ctx))
-		}
-		conn.Release()
-	}, nil
+	return func() { _ = conn.Close(context.WithoutCancel(ctx)) }, nil // which unlocks
 }
 
 type queueMigrator struct {

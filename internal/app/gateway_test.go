@@ -1,0 +1,142 @@
+package app
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/providers/providertest"
+)
+
+func TestRefusesToListenBeyondLoopback(t *testing.T) {
+	t.Parallel()
+	for _, listen := range []string{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0"} {
+		cfg := defaults(t)
+		cfg.Listen = listen
+		_, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, auth.ErrNotLoopback, listen)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n"} {
+		status, body := get(t, g.addr, path)
+		require.Equal(t, http.StatusOK, status)
+		require.Equal(t, want, body)
+	}
+	status, body := get(t, g.addr, "/metrics")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "docket_races_lost_total 0")
+	require.Contains(t, body, "go_goroutines")
+	status, body = get(t, g.addr, "/")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "<!doctype html>")
+}
+
+// TestTheRouteGoesOnToTheProvenFallback: the inkjet jams and the laser, proven at start, prints.
+func TestTheRouteGoesOnToTheProvenFallback(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	becomes(t, g.addr, job(t, g.addr, "k", ""), `"attempts":[{"target":"demo/inkjet","reason":"PRIMARY","state":"FAILED","error":{"code":"JAMMED"}},`+
+		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
+}
+
+func TestIsNotReadyWhileItStops(t *testing.T) {
+	t.Parallel()
+	fake, url := providertest.Start(t)
+	fake.OnModel("m", providertest.AckThenHold())
+	cfg := defaults(t)
+	cfg.Providers = append(cfg.Providers, config.Provider{Name: "local", Kind: config.KindOpenAICompatible, BaseURL: url,
+		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}}})
+	g := serve(t, cfg)
+	g.bound = patience
+	id := job(t, g.addr, "k", "local/m")
+	becomes(t, g.addr, id, `"state":"RUNNING"`)
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.stop() }()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for status := http.StatusOK; status != http.StatusServiceUnavailable; {
+		select {
+		case <-late.C:
+			require.Fail(t, "it stays ready")
+		default:
+		}
+		status, _ = get(t, g.addr, "/readyz")
+	}
+	status, _ := get(t, g.addr, "/healthz")
+	require.Equal(t, http.StatusOK, status, "it lives until it is drained")
+	require.Contains(t, query(t, g.addr, `query($id: ID!) { job(id: $id) { state } }`, map[string]any{"id": id}), "RUNNING")
+
+	fake.Release()
+	require.NoError(t, <-stopped)
+	require.Len(t, fake.Log(), 1)
+	_, err := client.Get("http://" + g.addr + "/healthz") //nolint:noctx,bodyclose // nobody answers
+	require.Error(t, err)
+
+	cfg.Listen = "127.0.0.1:0"
+	next := serve(t, cfg)
+	becomes(t, next.addr, id, `"state":"SUCCEEDED"`)
+}
+
+func TestStreamsEndWhenItStops(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	id := job(t, g.addr, "k", "demo/fax")
+	becomes(t, g.addr, id, `"state":"RUNNING"`)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+g.addr+"/graphql?query=subscription%7BjobEvents(jobId:%22"+id+"%22)%7Bnumber%7D%7D", nil)
+	require.NoError(t, err)
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	begin := time.Now()
+	require.NoError(t, g.stop())
+	require.Less(t, time.Since(begin), 20*time.Second)
+	for buf := make([]byte, 4096); err == nil; {
+		_, err = resp.Body.Read(buf)
+	}
+}
+
+func TestReadyzAsksTheDatabase(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), "sqlite://"+filepath.Join(t.TempDir(), "docket.db"))
+	require.NoError(t, err)
+	g := &Gateway{parts: &parts{store: s}}
+	ready := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		g.readyz(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		return w
+	}
+	require.Equal(t, http.StatusServiceUnavailable, ready().Code, "not started yet")
+	g.ready.Store(true)
+	require.Equal(t, http.StatusOK, ready().Code)
+	require.NoError(t, s.Close())
+	require.Equal(t, http.StatusServiceUnavailable, ready().Code)
+	require.Contains(t, ready().Body.String(), "the database does not answer")
+}
+
+// TestWarnsOfARouteThatLeadsNowhere: the shipped tasks start at the inkjet, which this machine does not have.
+func TestWarnsOfARouteThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	cfg := defaults(t)
+	cfg.Providers[0].Models = cfg.Providers[0].Models[1:2]
+	g := serve(t, cfg)
+	require.Regexp(t, `level=WARN msg="a task's route names a target that is not configured" task=triage target=demo/inkjet`, g.log.String())
+
+	input := map[string]any{"idempotencyKey": "k", "task": "triage", "input": map[string]any{"text": "a"}}
+	require.Contains(t, query(t, g.addr, create, map[string]any{"input": input}), `"issues":[{"path":"/target","message":"is required here`)
+	becomes(t, g.addr, job(t, g.addr, "k", "demo/laser"), `"state":"SUCCEEDED"`) // the key was not used up
+}

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/internal/viewer"
+)
+
+// proofs are the recorded results of a task's fallback demo/laser.
+func (r *running) proofs(t *testing.T, task string) []*ent.ContractResult {
+	t.Helper()
+	list, err := r.store.Client().ContractResult.Query().
+		Where(contractresult.Task(task), contractresult.Target("demo/laser")).All(viewer.NewSystemContext(t.Context()))
+	require.NoError(t, err)
+	return list
+}
+
+func TestProvesDemoFallbacksAtStartAndOnlyOnce(t *testing.T) {
+	t.Parallel()
+	cfg := defaults(t)
+	first := serve(t, cfg)
+	for _, task := range []string{"triage", "invoice"} {
+		require.Len(t, first.proofs(t, task), 1)
+		require.True(t, first.proofs(t, task)[0].Passed)
+	}
+	require.Contains(t, query(t, first.addr, `{ targets(task: "triage") { id contract { state } } }`, nil),
+		`{"id":"demo/laser","contract":{"state":"PASSED"}}`)
+	require.NoError(t, first.stop())
+
+	second := serve(t, cfg)
+	for _, task := range []string{"triage", "invoice"} {
+		require.Len(t, second.proofs(t, task), 1)
+	}
+}
+
+// TestProvesAVersionThatAnOpenJobHolds: the task changed while a job of it was open.
+func TestProvesAVersionThatAnOpenJobHolds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, contracts.ShippedTasks()))
+	cfg := defaults(t)
+	cfg.Tasks = []string{dir}
+	first := serve(t, cfg)
+	id := job(t, first.addr, "k", "demo/fax") // silent for long
+	becomes(t, first.addr, id, `"state":"RUNNING"`)
+	require.NoError(t, first.stop())
+
+	path := filepath.Join(dir, "triage", "task.yaml")
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(raw), `"1.0.0"`, `"2.0.0"`, 1)), 0o600))
+	second := serve(t, cfg)
+	require.Len(t, second.proofs(t, "triage"), 2, "the new version is proven, the held one was")
+	// The results are gone, as they go out of date.
+	_, err = second.store.Client().ContractResult.Delete().Exec(viewer.NewSystemContext(t.Context()))
+	require.NoError(t, err)
+	require.NoError(t, second.stop())
+
+	third := serve(t, cfg)
+	versions := map[string]bool{}
+	for _, r := range third.proofs(t, "triage") {
+		require.True(t, r.Passed)
+		versions[r.TaskVersion] = true
+	}
+	require.Len(t, versions, 2)
+	becomes(t, third.addr, id, `"state":"UNKNOWN"`)
+}

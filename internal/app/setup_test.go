@@ -1,0 +1,189 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/docket-gateway/docket/internal/config"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long tests wait for what is meant to happen soon.
+const patience = time.Minute
+
+// client keeps no connection, so that none is left when the tests end.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// buffer may be written to and read at once. It tells of every line.
+type buffer struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	lines chan string
+}
+
+func newBuffer() *buffer { return &buffer{lines: make(chan string, 10_000)} }
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(string(p)) {
+		b.lines <- line
+	}
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// line waits for a line that holds the text.
+func (b *buffer) line(t *testing.T, text string) string {
+	t.Helper()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case l := <-b.lines:
+			if strings.Contains(l, text) {
+				return l
+			}
+		case <-late.C:
+			require.Failf(t, "no such line", "%q in:\n%s", text, b)
+		}
+	}
+}
+
+// defaults is the built-in configuration, with a database of the test's own and any port.
+func defaults(t *testing.T) *config.Config {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen = "127.0.0.1:0"
+	cfg.Database = config.NewDSN("sqlite://" + filepath.Join(t.TempDir(), "docket.db"))
+	return cfg
+}
+
+// serve runs a gateway until the test ends.
+func serve(t *testing.T, cfg *config.Config) *running {
+	t.Helper()
+	log := newBuffer()
+	g, err := Start(t.Context(), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	require.NoError(t, err, log.String())
+	r := &running{Gateway: g, addr: g.Addr(), log: log}
+	r.stop = sync.OnceValue(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), r.bound)
+		defer cancel()
+		return g.Stop(ctx)
+	})
+	t.Cleanup(func() { require.NoError(t, r.stop()) })
+	return r
+}
+
+// running is a gateway under test.
+type running struct {
+	*Gateway
+
+	addr  string
+	log   *buffer
+	bound time.Duration // of stop
+	stop  func() error
+}
+
+// get returns the status and the body.
+func get(t *testing.T, g string, path string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+g+path, nil)
+	require.NoError(t, err)
+	return do(t, req)
+}
+
+func do(t *testing.T, req *http.Request) (int, string) {
+	t.Helper()
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(body)
+}
+
+// query sends a GraphQL document and returns its data.
+func query(t *testing.T, addr, document string, variables any) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": document, "variables": variables})
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/graphql", bytes.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	status, text := do(t, req)
+	require.Equal(t, http.StatusOK, status, text)
+	require.NotContains(t, text, `"errors"`)
+	return text
+}
+
+const create = `mutation($input: CreateJobInput!) { createJob(input: $input) {
+	__typename
+	... on CreateJobSuccess { job { id state } }
+	... on InvalidInput { issues { path message } }
+} }`
+
+// job creates a job of the task triage at a target, or at the route's if it is empty, and returns its id.
+func job(t *testing.T, addr, key, target string) string {
+	t.Helper()
+	input := map[string]any{"idempotencyKey": key, "task": "triage", "input": map[string]any{"text": "I was charged twice."}}
+	if target != "" {
+		input["target"] = target
+	}
+	var out struct {
+		Data struct {
+			CreateJob struct{ Job struct{ ID string } }
+		}
+	}
+	text := query(t, addr, create, map[string]any{"input": input})
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	require.NotEmpty(t, out.Data.CreateJob.Job.ID, text)
+	return out.Data.CreateJob.Job.ID
+}
+
+// becomes waits until the job's document holds the text.
+func becomes(t *testing.T, addr, id, text string) {
+	t.Helper()
+	late, look := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
+	defer late.Stop()
+	defer look.Stop()
+	for {
+		got := query(t, addr, `query($id: ID!) { job(id: $id) { state result attempts { target reason state error { code } } } }`, map[string]any{"id": id})
+		if strings.Contains(got, text) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late.C:
+			require.Failf(t, "the job does not get there", "%s\nwants %s", got, text)
+		}
+	}
+}
+
+// write makes a file under dir.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
