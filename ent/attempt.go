@@ -50,8 +50,10 @@ type Attempt struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Not sent before: the end of a retry's back-off.
 	DueAt time.Time `json:"due_at,omitempty"`
-	// Committed before dialling; once set, the request is never sent again.
+	// Committed before dialling; once set, the request is never sent again but under the same key, to a provider that is declared idempotent.
 	SentAt *time.Time `json:"sent_at,omitempty"`
+	// Which endpoint knows the attempt's key; the request is sent again to no other.
+	SentTo *string `json:"sent_to,omitempty"`
 	// AcknowledgedAt holds the value of the "acknowledged_at" field.
 	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
 	// FinishedAt holds the value of the "finished_at" field.
@@ -135,7 +137,7 @@ func (*Attempt) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case attempt.FieldNumber, attempt.FieldJobVersion, attempt.FieldErrorRetryAfterMs, attempt.FieldInputTokens, attempt.FieldOutputTokens, attempt.FieldQueueEntry, attempt.FieldAsked:
 			values[i] = new(sql.NullInt64)
-		case attempt.FieldID, attempt.FieldJobID, attempt.FieldTarget, attempt.FieldReason, attempt.FieldState, attempt.FieldErrorCode, attempt.FieldErrorMessage, attempt.FieldCost, attempt.FieldCurrency, attempt.FieldProviderRequestID, attempt.FieldProviderHandle, attempt.FieldLeaseToken:
+		case attempt.FieldID, attempt.FieldJobID, attempt.FieldTarget, attempt.FieldReason, attempt.FieldState, attempt.FieldErrorCode, attempt.FieldErrorMessage, attempt.FieldCost, attempt.FieldCurrency, attempt.FieldSentTo, attempt.FieldProviderRequestID, attempt.FieldProviderHandle, attempt.FieldLeaseToken:
 			values[i] = new(sql.NullString)
 		case attempt.FieldCreatedAt, attempt.FieldDueAt, attempt.FieldSentAt, attempt.FieldAcknowledgedAt, attempt.FieldFinishedAt, attempt.FieldLeaseExpiresAt, attempt.FieldAskAt, attempt.FieldResentAt:
 			values[i] = new(sql.NullTime)
@@ -270,6 +272,13 @@ func (_m *Attempt) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SentAt = new(time.Time)
 				*_m.SentAt = value.Time
+			}
+		case attempt.FieldSentTo:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field sent_to", values[i])
+			} else if value.Valid {
+				_m.SentTo = new(string)
+				*_m.SentTo = value.String
 			}
 		case attempt.FieldAcknowledgedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -458,6 +467,11 @@ func (_m *Attempt) String() string {
 	if v := _m.SentAt; v != nil {
 		builder.WriteString("sent_at=")
 		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.SentTo; v != nil {
+		builder.WriteString("sent_to=")
+		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
 	if v := _m.AcknowledgedAt; v != nil {

@@ -215,6 +215,20 @@ func (_c *AttemptCreate) SetNillableSentAt(v *time.Time) *AttemptCreate {
 	return _c
 }
 
+// SetSentTo sets the "sent_to" field.
+func (_c *AttemptCreate) SetSentTo(v string) *AttemptCreate {
+	_c.mutation.SetSentTo(v)
+	return _c
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableSentTo(v *string) *AttemptCreate {
+	if v != nil {
+		_c.SetSentTo(*v)
+	}
+	return _c
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (_c *AttemptCreate) SetAcknowledgedAt(v time.Time) *AttemptCreate {
 	_c.mutation.SetAcknowledgedAt(v)
@@ -640,6 +654,10 @@ func (_c *AttemptCreate) createSpec() (*Attempt, *sqlgraph.CreateSpec) {
 		_spec.SetField(attempt.FieldSentAt, field.TypeTime, value)
 		_node.SentAt = &value
 	}
+	if value, ok := _c.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+		_node.SentTo = &value
+	}
 	if value, ok := _c.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)
 		_node.AcknowledgedAt = &value
@@ -982,6 +1000,24 @@ func (u *AttemptUpsert) UpdateSentAt() *AttemptUpsert {
 // ClearSentAt clears the value of the "sent_at" field.
 func (u *AttemptUpsert) ClearSentAt() *AttemptUpsert {
 	u.SetNull(attempt.FieldSentAt)
+	return u
+}
+
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsert) SetSentTo(v string) *AttemptUpsert {
+	u.Set(attempt.FieldSentTo, v)
+	return u
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateSentTo() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldSentTo)
+	return u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsert) ClearSentTo() *AttemptUpsert {
+	u.SetNull(attempt.FieldSentTo)
 	return u
 }
 
@@ -1472,6 +1508,27 @@ func (u *AttemptUpsertOne) UpdateSentAt() *AttemptUpsertOne {
 func (u *AttemptUpsertOne) ClearSentAt() *AttemptUpsertOne {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearSentAt()
+	})
+}
+
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsertOne) SetSentTo(v string) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetSentTo(v)
+	})
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateSentTo() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateSentTo()
+	})
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsertOne) ClearSentTo() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearSentTo()
 	})
 }
 
@@ -2160,6 +2217,27 @@ func (u *AttemptUpsertBulk) UpdateSentAt() *AttemptUpsertBulk {
 func (u *AttemptUpsertBulk) ClearSentAt() *AttemptUpsertBulk {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearSentAt()
+	})
+}
+
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsertBulk) SetSentTo(v string) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetSentTo(v)
+	})
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateSentTo() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateSentTo()
+	})
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsertBulk) ClearSentTo() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearSentTo()
 	})
 }
 

@@ -260,6 +260,26 @@ func (_u *AttemptUpdate) ClearSentAt() *AttemptUpdate {
 	return _u
 }
 
+// SetSentTo sets the "sent_to" field.
+func (_u *AttemptUpdate) SetSentTo(v string) *AttemptUpdate {
+	_u.mutation.SetSentTo(v)
+	return _u
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableSentTo(v *string) *AttemptUpdate {
+	if v != nil {
+		_u.SetSentTo(*v)
+	}
+	return _u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (_u *AttemptUpdate) ClearSentTo() *AttemptUpdate {
+	_u.mutation.ClearSentTo()
+	return _u
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (_u *AttemptUpdate) SetAcknowledgedAt(v time.Time) *AttemptUpdate {
 	_u.mutation.SetAcknowledgedAt(v)
@@ -666,6 +686,12 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.SentAtCleared() {
 		_spec.ClearField(attempt.FieldSentAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+	}
+	if _u.mutation.SentToCleared() {
+		_spec.ClearField(attempt.FieldSentTo, field.TypeString)
+	}
 	if value, ok := _u.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)
 	}
@@ -1051,6 +1077,26 @@ func (_u *AttemptUpdateOne) SetNillableSentAt(v *time.Time) *AttemptUpdateOne {
 // ClearSentAt clears the value of the "sent_at" field.
 func (_u *AttemptUpdateOne) ClearSentAt() *AttemptUpdateOne {
 	_u.mutation.ClearSentAt()
+	return _u
+}
+
+// SetSentTo sets the "sent_to" field.
+func (_u *AttemptUpdateOne) SetSentTo(v string) *AttemptUpdateOne {
+	_u.mutation.SetSentTo(v)
+	return _u
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableSentTo(v *string) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetSentTo(*v)
+	}
+	return _u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (_u *AttemptUpdateOne) ClearSentTo() *AttemptUpdateOne {
+	_u.mutation.ClearSentTo()
 	return _u
 }
 
@@ -1489,6 +1535,12 @@ func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err er
 	}
 	if _u.mutation.SentAtCleared() {
 		_spec.ClearField(attempt.FieldSentAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+	}
+	if _u.mutation.SentToCleared() {
+		_spec.ClearField(attempt.FieldSentTo, field.TypeString)
 	}
 	if value, ok := _u.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)

@@ -65,6 +65,7 @@ type AttemptMutation struct {
 	created_at              *time.Time
 	due_at                  *time.Time
 	sent_at                 *time.Time
+	sent_to                 *string
 	acknowledged_at         *time.Time
 	finished_at             *time.Time
 	provider_request_id     *string
@@ -1026,6 +1027,55 @@ func (m *AttemptMutation) ResetSentAt() {
 	delete(m.clearedFields, attempt.FieldSentAt)
 }
 
+// SetSentTo sets the "sent_to" field.
+func (m *AttemptMutation) SetSentTo(s string) {
+	m.sent_to = &s
+}
+
+// SentTo returns the value of the "sent_to" field in the mutation.
+func (m *AttemptMutation) SentTo() (r string, exists bool) {
+	v := m.sent_to
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSentTo returns the old "sent_to" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldSentTo(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSentTo is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSentTo requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSentTo: %w", err)
+	}
+	return oldValue.SentTo, nil
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (m *AttemptMutation) ClearSentTo() {
+	m.sent_to = nil
+	m.clearedFields[attempt.FieldSentTo] = struct{}{}
+}
+
+// SentToCleared returns if the "sent_to" field was cleared in this mutation.
+func (m *AttemptMutation) SentToCleared() bool {
+	_, ok := m.clearedFields[attempt.FieldSentTo]
+	return ok
+}
+
+// ResetSentTo resets all changes to the "sent_to" field.
+func (m *AttemptMutation) ResetSentTo() {
+	m.sent_to = nil
+	delete(m.clearedFields, attempt.FieldSentTo)
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (m *AttemptMutation) SetAcknowledgedAt(t time.Time) {
 	m.acknowledged_at = &t
@@ -1698,7 +1748,7 @@ func (m *AttemptMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AttemptMutation) Fields() []string {
-	fields := make([]string, 0, 27)
+	fields := make([]string, 0, 28)
 	if m.job != nil {
 		fields = append(fields, attempt.FieldJobID)
 	}
@@ -1749,6 +1799,9 @@ func (m *AttemptMutation) Fields() []string {
 	}
 	if m.sent_at != nil {
 		fields = append(fields, attempt.FieldSentAt)
+	}
+	if m.sent_to != nil {
+		fields = append(fields, attempt.FieldSentTo)
 	}
 	if m.acknowledged_at != nil {
 		fields = append(fields, attempt.FieldAcknowledgedAt)
@@ -1822,6 +1875,8 @@ func (m *AttemptMutation) Field(name string) (ent.Value, bool) {
 		return m.DueAt()
 	case attempt.FieldSentAt:
 		return m.SentAt()
+	case attempt.FieldSentTo:
+		return m.SentTo()
 	case attempt.FieldAcknowledgedAt:
 		return m.AcknowledgedAt()
 	case attempt.FieldFinishedAt:
@@ -1885,6 +1940,8 @@ func (m *AttemptMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldDueAt(ctx)
 	case attempt.FieldSentAt:
 		return m.OldSentAt(ctx)
+	case attempt.FieldSentTo:
+		return m.OldSentTo(ctx)
 	case attempt.FieldAcknowledgedAt:
 		return m.OldAcknowledgedAt(ctx)
 	case attempt.FieldFinishedAt:
@@ -2032,6 +2089,13 @@ func (m *AttemptMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSentAt(v)
+		return nil
+	case attempt.FieldSentTo:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSentTo(v)
 		return nil
 	case attempt.FieldAcknowledgedAt:
 		v, ok := value.(time.Time)
@@ -2247,6 +2311,9 @@ func (m *AttemptMutation) ClearedFields() []string {
 	if m.FieldCleared(attempt.FieldSentAt) {
 		fields = append(fields, attempt.FieldSentAt)
 	}
+	if m.FieldCleared(attempt.FieldSentTo) {
+		fields = append(fields, attempt.FieldSentTo)
+	}
 	if m.FieldCleared(attempt.FieldAcknowledgedAt) {
 		fields = append(fields, attempt.FieldAcknowledgedAt)
 	}
@@ -2314,6 +2381,9 @@ func (m *AttemptMutation) ClearField(name string) error {
 		return nil
 	case attempt.FieldSentAt:
 		m.ClearSentAt()
+		return nil
+	case attempt.FieldSentTo:
+		m.ClearSentTo()
 		return nil
 	case attempt.FieldAcknowledgedAt:
 		m.ClearAcknowledgedAt()
@@ -2400,6 +2470,9 @@ func (m *AttemptMutation) ResetField(name string) error {
 		return nil
 	case attempt.FieldSentAt:
 		m.ResetSentAt()
+		return nil
+	case attempt.FieldSentTo:
+		m.ResetSentTo()
 		return nil
 	case attempt.FieldAcknowledgedAt:
 		m.ResetAcknowledgedAt()

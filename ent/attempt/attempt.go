@@ -52,6 +52,8 @@ const (
 	FieldDueAt = "due_at"
 	// FieldSentAt holds the string denoting the sent_at field in the database.
 	FieldSentAt = "sent_at"
+	// FieldSentTo holds the string denoting the sent_to field in the database.
+	FieldSentTo = "sent_to"
 	// FieldAcknowledgedAt holds the string denoting the acknowledged_at field in the database.
 	FieldAcknowledgedAt = "acknowledged_at"
 	// FieldFinishedAt holds the string denoting the finished_at field in the database.
@@ -123,6 +125,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldDueAt,
 	FieldSentAt,
+	FieldSentTo,
 	FieldAcknowledgedAt,
 	FieldFinishedAt,
 	FieldProviderRequestID,
@@ -318,6 +321,11 @@ func ByDueAt(opts ...sql.OrderTermOption) OrderOption {
 // BySentAt orders the results by the sent_at field.
 func BySentAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSentAt, opts...).ToFunc()
+}
+
+// BySentTo orders the results by the sent_to field.
+func BySentTo(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSentTo, opts...).ToFunc()
 }
 
 // ByAcknowledgedAt orders the results by the acknowledged_at field.

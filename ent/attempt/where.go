@@ -140,6 +140,11 @@ func SentAt(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldSentAt, v))
 }
 
+// SentTo applies equality check predicate on the "sent_to" field. It's identical to SentToEQ.
+func SentTo(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldSentTo, v))
+}
+
 // AcknowledgedAt applies equality check predicate on the "acknowledged_at" field. It's identical to AcknowledgedAtEQ.
 func AcknowledgedAt(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldAcknowledgedAt, v))
@@ -1038,6 +1043,81 @@ func SentAtIsNil() predicate.Attempt {
 // SentAtNotNil applies the NotNil predicate on the "sent_at" field.
 func SentAtNotNil() predicate.Attempt {
 	return predicate.Attempt(sql.FieldNotNull(FieldSentAt))
+}
+
+// SentToEQ applies the EQ predicate on the "sent_to" field.
+func SentToEQ(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldSentTo, v))
+}
+
+// SentToNEQ applies the NEQ predicate on the "sent_to" field.
+func SentToNEQ(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldSentTo, v))
+}
+
+// SentToIn applies the In predicate on the "sent_to" field.
+func SentToIn(vs ...string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldSentTo, vs...))
+}
+
+// SentToNotIn applies the NotIn predicate on the "sent_to" field.
+func SentToNotIn(vs ...string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldSentTo, vs...))
+}
+
+// SentToGT applies the GT predicate on the "sent_to" field.
+func SentToGT(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldSentTo, v))
+}
+
+// SentToGTE applies the GTE predicate on the "sent_to" field.
+func SentToGTE(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldSentTo, v))
+}
+
+// SentToLT applies the LT predicate on the "sent_to" field.
+func SentToLT(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldSentTo, v))
+}
+
+// SentToLTE applies the LTE predicate on the "sent_to" field.
+func SentToLTE(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldSentTo, v))
+}
+
+// SentToContains applies the Contains predicate on the "sent_to" field.
+func SentToContains(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldContains(FieldSentTo, v))
+}
+
+// SentToHasPrefix applies the HasPrefix predicate on the "sent_to" field.
+func SentToHasPrefix(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldHasPrefix(FieldSentTo, v))
+}
+
+// SentToHasSuffix applies the HasSuffix predicate on the "sent_to" field.
+func SentToHasSuffix(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldHasSuffix(FieldSentTo, v))
+}
+
+// SentToIsNil applies the IsNil predicate on the "sent_to" field.
+func SentToIsNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldIsNull(FieldSentTo))
+}
+
+// SentToNotNil applies the NotNil predicate on the "sent_to" field.
+func SentToNotNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotNull(FieldSentTo))
+}
+
+// SentToEqualFold applies the EqualFold predicate on the "sent_to" field.
+func SentToEqualFold(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEqualFold(FieldSentTo, v))
+}
+
+// SentToContainsFold applies the ContainsFold predicate on the "sent_to" field.
+func SentToContainsFold(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldContainsFold(FieldSentTo, v))
 }
 
 // AcknowledgedAtEQ applies the EQ predicate on the "acknowledged_at" field.

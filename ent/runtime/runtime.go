@@ -54,7 +54,7 @@ func init() {
 	// attempt.DefaultDueAt holds the default value on creation for the due_at field.
 	attempt.DefaultDueAt = attemptDescDueAt.Default.(func() time.Time)
 	// attemptDescAsked is the schema descriptor for asked field.
-	attemptDescAsked := attemptFields[26].Descriptor()
+	attemptDescAsked := attemptFields[27].Descriptor()
 	// attempt.DefaultAsked holds the default value on creation for the asked field.
 	attempt.DefaultAsked = attemptDescAsked.Default.(int)
 	// attempt.AskedValidator is a validator for the "asked" field. It is called by the builders before save.

@@ -54,7 +54,9 @@ func (Attempt) Fields() []ent.Field {
 		field.Time("due_at").Default(now).Annotations(internal).
 			Comment("Not sent before: the end of a retry's back-off."),
 		field.Time("sent_at").Optional().Nillable().
-			Comment("Committed before dialling; once set, the request is never sent again."),
+			Comment("Committed before dialling; once set, the request is never sent again but under the same key, to a provider that is declared idempotent."),
+		field.String("sent_to").Optional().Nillable().Annotations(internal).
+			Comment("Which endpoint knows the attempt's key; the request is sent again to no other."),
 		field.Time("acknowledged_at").Optional().Nillable(),
 		field.Time("finished_at").Optional().Nillable(),
 		field.String("provider_request_id").Optional().Nillable().Annotations(entgql.MapsTo("providerRequestId")),

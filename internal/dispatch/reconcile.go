@@ -44,8 +44,8 @@ func inquiries(r *providers.Registry) []*inquiry {
 			in.questions = append(in.questions, jobs.Question{Targets: ids, Takes: t.Config.TotalTimeout})
 		}
 		if t.Config.Idempotent {
-			in.questions = append(in.questions, jobs.Question{Targets: ids, Resend: true, SkipHandles: asks,
-				Takes: t.Config.TotalTimeout + t.Config.Linger})
+			in.questions = append(in.questions, jobs.Question{Targets: ids, Resend: true, SentTo: t.Config.Endpoint(),
+				SkipHandles: asks, Takes: t.Config.TotalTimeout + t.Config.Linger})
 		}
 	}
 	return list
@@ -153,7 +153,7 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 // resend sends the request again, the same in every byte that matters, under the same key.
 func (d *Dispatcher) resend(ctx context.Context, asked *jobs.Asked) (out jobs.Outcome, answered bool) {
 	target, req, failure := d.prepare(&jobs.Lease{Attempt: asked.Attempt, Job: asked.Job, Task: asked.Task})
-	if failure != nil || ctx.Err() != nil || !target.Config.Idempotent {
+	if failure != nil || ctx.Err() != nil {
 		return out, false
 	}
 	o := target.Sender.Send(ctx, req, deaf{})

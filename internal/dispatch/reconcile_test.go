@@ -60,6 +60,9 @@ func (p *process) lost(t *testing.T, task, handle string) (*ent.Job, *ent.Attemp
 	j, a := p.create(t, task)
 	l, err := p.Take(t.Context(), a.ID, *a.QueueEntry)
 	require.NoError(t, err)
+	target, ok := p.d.registry.Lookup(a.Target)
+	require.True(t, ok)
+	l.SentTo = target.Config.Endpoint()
 	require.NoError(t, p.MarkSent(t.Context(), l))
 	require.NoError(t, p.Acknowledge(t.Context(), l, "", handle))
 	p.exec(t, "UPDATE attempts SET lease_expires_at = "+p.store.Now(-time.Minute)+" WHERE id = '"+a.ID+"'")
@@ -179,6 +182,23 @@ func TestNeverResendsWithoutTheDeclaration(t *testing.T) {
 			require.Nil(t, p.attempt(t, a.ID).ResentAt)
 		}
 		r.once(t)
+	})
+}
+
+// TestNeverResendsToAnotherEndpoint: it would not know the key.
+func TestNeverResendsToAnotherEndpoint(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		s := newScript(nil)
+		moved := start(t, address, options{idle: true, script: s,
+			registry: configured(t, s, func(c *providers.Config) { c.Idempotent, c.BaseURL = true, "http://127.0.0.1:2" })})
+		p := start(t, address, options{idle: true, script: s, registry: configured(t, s, idempotent)})
+		_, a := p.lost(t, "single", "")
+		p.later(t, a)
+		moved.reconciled(t)
+		s.once(t)
+		p.reconciled(t)
+		s.once(t, a.ID)
 	})
 }
 

@@ -56,6 +56,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		d.release(ctx, l, log)
 		return
 	}
+	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
 		if !errors.Is(err, jobs.ErrNotYours) {

@@ -36,6 +36,9 @@ type Question struct {
 	// Resend sends the request again under the same key, which only a provider may be asked that is declared idempotent.
 	// Otherwise the provider is asked by the request's handle, which has no effects.
 	Resend bool
+	// SentTo is the endpoint that a re-send goes to. What was sent to another is left alone, since this one would not know
+	// its key and run it a second time.
+	SentTo string
 	// SkipHandles leaves attempts that have a handle alone: they are asked about by it.
 	SkipHandles bool
 	// Takes bounds how long one question can be under way: a request with its linger. Nobody else asks meanwhile, and an
@@ -91,7 +94,7 @@ func (s *Service) Ask(ctx context.Context, q Question, attemptID string) (*Asked
 		if err != nil {
 			return err
 		}
-		n, err := c.tx.Attempt.Update().Where(attempt.ID(attemptID), attempt.Asked(now.Asked), s.due(q)).
+		n, err := c.tx.Attempt.Update().Where(attempt.ID(attemptID), s.due(q)).
 			AddAsked(1).Modify(func(u *entsql.UpdateBuilder) {
 			u.Set(attempt.FieldAskAt, entsql.Raw(s.store.Now(q.Takes+s.askWait(now.Asked))))
 			if q.Resend {
@@ -149,7 +152,7 @@ func (s *Service) due(q Question) predicate.Attempt {
 	if q.SkipHandles {
 		ps = append(ps, attempt.ProviderHandleIsNil())
 	}
-	return attempt.And(append(ps, attempt.AskedLT(maxResends), attempt.Not(s.passed(attempt.FieldSentAt, resendWithin)),
+	return attempt.And(append(ps, attempt.SentTo(q.SentTo), attempt.AskedLT(maxResends), attempt.Not(s.passed(attempt.FieldSentAt, resendWithin)),
 		attempt.Or(later, attempt.And(attempt.AskAtIsNil(), s.passed(attempt.FieldSentAt, q.Takes))))...)
 }
 

@@ -164,6 +164,22 @@ func TestAsk(t *testing.T) {
 		})
 	})
 
+	t.Run("ResendsToTheSameEndpointOnly", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			a := b.last(t, b.create(t, "plain").ID)
+			l := b.take(t, a)
+			l.SentTo = "here"
+			require.NoError(t, b.MarkSent(t.Context(), l))
+			b.loses(t, a)
+			b.aged(t, a, "ask_at", time.Second)
+			b.askable(t, resend, a, false, "elsewhere")
+			here := resend
+			here.SentTo = "here"
+			b.askable(t, here, a, true, "the endpoint that knows the key")
+		})
+	})
+
 	t.Run("NeverResendsWhatWasNotSent", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {
@@ -227,6 +243,13 @@ func TestAsk(t *testing.T) {
 			at := b.attempt(t, a.ID).AskAt
 			require.NoError(t, b.Unsettled(t.Context(), first))
 			require.Equal(t, at, b.attempt(t, a.ID).AskAt, "the second is under way")
+
+			_, a = b.withHandle(t, 0)
+			first = b.askable(t, byHandle, a, true, "first")
+			require.True(t, b.settle(t, a, answer("a")).Landed)
+			at = b.attempt(t, a.ID).AskAt
+			require.NoError(t, b.Unsettled(t.Context(), first))
+			require.Equal(t, at, b.attempt(t, a.ID).AskAt, "settled meanwhile")
 		})
 	})
 

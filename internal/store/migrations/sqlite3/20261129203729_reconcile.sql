@@ -1,5 +1,6 @@
 -- +goose Up
 -- add columns to table: "attempts"; by hand, since a rebuilt table would be dropped with foreign keys in force
+ALTER TABLE `attempts` ADD COLUMN `sent_to` text NULL;
 ALTER TABLE `attempts` ADD COLUMN `ask_at` datetime NULL;
 ALTER TABLE `attempts` ADD COLUMN `asked` integer NOT NULL DEFAULT 0;
 ALTER TABLE `attempts` ADD COLUMN `resent_at` datetime NULL;
@@ -13,3 +14,4 @@ DROP INDEX `attempt_unknown`;
 ALTER TABLE `attempts` DROP COLUMN `resent_at`;
 ALTER TABLE `attempts` DROP COLUMN `asked`;
 ALTER TABLE `attempts` DROP COLUMN `ask_at`;
+ALTER TABLE `attempts` DROP COLUMN `sent_to`;
