@@ -112,6 +112,9 @@ func TestAsk(t *testing.T) {
 			require.NotNil(t, b.attempt(t, a.ID).ResentAt)
 			require.Equal(t, 1, b.attempt(t, a.ID).JobVersion)
 			b.askable(t, resend, a, false, "under way")
+			first, err := b.store.Client().Attempt.Query().Where(attempt.ID(a.ID), b.passed(attempt.FieldAskAt, -takes)).Exist(b.sys)
+			require.NoError(t, err)
+			require.False(t, first, "nobody else sends before it must have ended")
 			require.NoError(t, b.Unsettled(t.Context(), asked))
 			b.askable(t, resend, a, false, "back-off")
 
