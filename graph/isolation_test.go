@@ -1,15 +1,18 @@
 package graph_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"entgo.io/ent/privacy"
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/graph/generated"
+	"github.com/docket-gateway/docket/internal/viewer"
 )
 
 // A stranger asks for everything by the owner's own ids and keys. Each field of Query and Subscription must be here.
@@ -105,4 +108,40 @@ func TestASocketOfAStrangerSeesNothing(t *testing.T) {
 	m := s.receive()
 	require.Equal(t, "error", m.Type)
 	require.Contains(t, string(m.Payload), "NOT_FOUND")
+}
+
+// The layer below the resolvers: it holds also where a resolver forgets.
+func TestThePrivacyLayerIsClosedByDefault(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	b.Attempt(t, j.ID)
+	c := b.Store.Client()
+	counts := func(ctx context.Context) (all []int, err error) {
+		for _, count := range []func(context.Context) (int, error){
+			c.Owner.Query().Count, c.Job.Query().Count, c.Attempt.Query().Count, c.JobEvent.Query().Count,
+		} {
+			n, err := count(ctx)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, n)
+		}
+		return all, nil
+	}
+	as := func(subject string, operator bool) context.Context {
+		return viewer.NewContext(t.Context(), viewer.Viewer{Issuer: "dev", Subject: subject, Operator: operator})
+	}
+	own, err := counts(as("alice", false))
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1, 1, 2}, own)
+	strange, err := counts(as("mallory", false))
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 0, 0, 0}, strange)
+	all, err := counts(as("olga", true))
+	require.NoError(t, err)
+	require.Equal(t, own, all)
+	_, err = counts(t.Context())
+	require.ErrorIs(t, err, privacy.Deny)
+	require.ErrorIs(t, c.Job.Update().SetVersion(9).Exec(as("olga", true)), privacy.Deny)
 }

@@ -58,7 +58,7 @@ func (r *jobResolver) Owner(ctx context.Context, obj *ent.Job) (string, error) {
 }
 
 func (r *jobResolver) KeyExpiresAt(ctx context.Context, obj *ent.Job) (*time.Time, error) {
-	return nil, nil // a key lives as long as its job's row, and nothing deletes rows yet
+	return r.Retention.KeyExpiresAt(obj), nil
 }
 
 func (r *jobEventResolver) Attempt(ctx context.Context, obj *ent.JobEvent) (*ent.Attempt, error) {
@@ -69,7 +69,7 @@ func (r *jobEventResolver) Attempt(ctx context.Context, obj *ent.JobEvent) (*ent
 	if ent.IsNotLoaded(err) {
 		a, err = r.Client.Attempt.Get(ctx, *obj.AttemptID)
 	}
-	return a, err
+	return a, ent.MaskNotFound(err) // the job may have been removed since its event was read
 }
 
 func (r *Resolver) JobEvent() generated.JobEventResolver { return &jobEventResolver{r} }

@@ -11,6 +11,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
 
@@ -43,7 +44,7 @@ type TargetLister interface{ Targets() []Target }
 // GateStatus says whether a target may be used as a fallback for a task now, and why.
 type GateStatus func(ctx context.Context, task *tasks.Definition, target string) (gate.Decision, error)
 
-// Deps is what the resolvers need. All fields are required.
+// Deps is what the resolvers need. All fields but Retention are required.
 type Deps struct {
 	Client   *ent.Client
 	Jobs     Jobs
@@ -51,6 +52,8 @@ type Deps struct {
 	Catalog  Catalog
 	Targets  TargetLister
 	Gate     GateStatus
+	// Retention tells how long keys are protected; the zero value is for ever.
+	Retention retention.Policy
 }
 
 // Resolver is the root of all resolvers.

@@ -27,6 +27,7 @@ import (
 	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/seed"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -39,6 +40,9 @@ const (
 	asMallory  = "Bearer dev:mallory"
 	asOperator = "Bearer dev:olga:operator"
 )
+
+// keptFor is how long finished jobs are kept.
+const keptFor = 48 * time.Hour
 
 // bundle is an endpoint over a real database, with a fake jobs service.
 type bundle struct {
@@ -65,6 +69,7 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 		InputSchemaJSON: json.RawMessage(`{"type": "object"}`), OutputSchemaJSON: json.RawMessage(`true`),
 	}}
 	resolver := graph.NewResolver(graph.Deps{
+		Retention: retention.Policy{Age: keptFor},
 		Client: client, Jobs: b.jobs, Catalog: catalog, Targets: fakeTargets{},
 		Follower: &events.Follower{Client: client, Hub: b.hub, Poll: time.Hour},
 		Gate: func(_ context.Context, task *tasks.Definition, target string) (gate.Decision, error) {

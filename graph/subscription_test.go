@@ -156,6 +156,8 @@ func TestRefusesSubscriptionsThatCannotBe(t *testing.T) {
 	next, _ := b.stream(t, asAlice, watchEvents, `{"id":"nonsense"}`)
 	require.Contains(t, next().data, "NOT_FOUND")
 	require.Equal(t, "complete", next().name)
+	next, _ = b.stream(t, asAlice, watchEvents, `{"id":"job_01h455vb4pex5vsknk084sn02q"}`)
+	require.Contains(t, next().data, `"path":["jobEvents"]`, "an error of the field, not of a stream that broke")
 	next, _ = b.stream(t, asAlice, watchEvents, `{"id":"`+j.ID+`","after":-1}`)
 	require.Contains(t, next().data, "BAD_USER_INPUT")
 	next, _ = b.stream(t, asAlice, `subscription { nope }`, "")

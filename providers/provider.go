@@ -132,5 +132,6 @@ const (
 	CodeContentFilter   = "CONTENT_FILTERED"
 	CodeTruncated       = "OUTPUT_TRUNCATED" // cut at the token limit
 	CodeNotJSON         = "OUTPUT_NOT_JSON"
-	CodeJammed          = "JAMMED" // demo/inkjet
+	CodeAdapter         = "INTERNAL_ERROR" // our own adapter broke down
+	CodeJammed          = "JAMMED"         // demo/inkjet
 )

@@ -200,6 +200,14 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{JobsColumns[17]},
 			},
+			{
+				Name:    "job_finished",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[9], JobsColumns[14]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED'",
+				},
+			},
 		},
 	}
 	// JobEventsColumns holds the columns for the "job_events" table.
@@ -238,6 +246,11 @@ var (
 				Name:    "jobevent_job_id_number",
 				Unique:  true,
 				Columns: []*schema.Column{JobEventsColumns[8], JobEventsColumns[1]},
+			},
+			{
+				Name:    "jobevent_attempt_id",
+				Unique:  false,
+				Columns: []*schema.Column{JobEventsColumns[7]},
 			},
 		},
 	}

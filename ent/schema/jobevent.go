@@ -42,5 +42,9 @@ func (JobEvent) Edges() []ent.Edge {
 
 // Indexes of the JobEvent.
 func (JobEvent) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("job_id", "number").Unique()}
+	return []ent.Index{
+		index.Fields("job_id", "number").Unique(),
+		// Without it, removing an attempt would look through all events for those that name it.
+		index.Fields("attempt_id"),
+	}
 }

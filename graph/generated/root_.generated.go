@@ -1876,7 +1876,8 @@ extend type Job {
   """
   owner: String!
   """
-  When the idempotency key may be used anew; null: never, while the job exists.
+  Until when the idempotency key protects its client at least: a finished job is removed some time after its last event,
+  and the key makes a new job from then on. Null while the job is open, and if this server removes nothing.
   """
   keyExpiresAt: Time
 }

@@ -88,7 +88,7 @@ func TestFallbackNeedsAFreshProof(t *testing.T) {
 			t.Run("ProviderConfiguredOtherwise", func(t *testing.T) {
 				g.stop() // it would go on where the proof is good
 				other := s
-				other.ack = 19 * time.Second
+				other.ack = 90 * time.Second
 				changed := other.start(t)
 				state, _ := changed.contract(t, second)
 				require.Equal(t, "STALE", state)

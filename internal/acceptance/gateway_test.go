@@ -31,7 +31,7 @@ type settings struct {
 	database string
 	url      string        // of the provider
 	tasks    string        // folder [echo, and strict, which forbids races]
-	ack      time.Duration // [20s]
+	ack      time.Duration // [2m]
 	linger   time.Duration // [30s]
 	lease    time.Duration // [15s]
 	shutdown time.Duration // [5s]
@@ -45,7 +45,7 @@ func (s settings) write(t *testing.T) string {
 		s.tasks = writeTasks(t)
 	}
 	for value, standard := range map[*time.Duration]time.Duration{
-		&s.ack: 20 * time.Second, &s.linger: 30 * time.Second, &s.lease: 15 * time.Second, &s.shutdown: 5 * time.Second,
+		&s.ack: 2 * time.Minute, &s.linger: 30 * time.Second, &s.lease: 15 * time.Second, &s.shutdown: 5 * time.Second,
 	} {
 		if *value == 0 {
 			*value = standard
@@ -68,8 +68,8 @@ providers:
     kind: openai-compatible
     base_url: %s
     ack_timeout: %s
-    idle_timeout: 30s
-    total_timeout: 60s
+    idle_timeout: 2m
+    total_timeout: 5m
     linger: %s
     max_concurrency: 1000
     models: [{name: primary}, {name: second}, {name: third}]

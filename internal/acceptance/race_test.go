@@ -89,7 +89,8 @@ func TestLoserOfARaceIsToldToStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
-			g, f := newGateway(t, settings{database: database})
+			// With a long lease nothing but the call of the one who won can stop it in time.
+			g, f := newGateway(t, settings{database: database, lease: 10 * time.Minute})
 			prove(t, g.config, "echo", second)
 			stopped := make(chan struct{})
 			f.OnModel("primary", func(x *providertest.Exchange) {

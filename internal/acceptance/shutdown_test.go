@@ -50,7 +50,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 			require.Equal(t, "SUCCEEDED", attempts[len(attempts)-1].State)
 			rest[event](t, watched.events, "jobEvents")
 			p.exits(t)
-			require.Less(t, time.Since(asked), bound+5*time.Second)
+			require.Less(t, time.Since(asked), bound+10*time.Second)
 			require.Len(t, f.sent(), 2, "it took no new work")
 
 			p = s.serve(t)

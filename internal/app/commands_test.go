@@ -50,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		"UnknownMode":               {[]string{"contracts", "run", "--mode", "x"}, 2, `the mode "x" is not known`},
 		"UnknownFormat":             {[]string{"contracts", "run", "--format", "x"}, 2, `the format "x" is not known`},
 		"UnknownTask":               {[]string{"contracts", "run", "--task", "x"}, 2, `there is no task "x"`},
+		"UnknownTarget":             {[]string{"contracts", "run", "--target", "demo/nope"}, 2, "demo/nope"},
 		"BadConfiguration":          {[]string{"serve", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationMigrating": {[]string{"migrate", "up", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationContracts": {[]string{"contracts", "status", "--config", bad}, 2, "lisen: unknown key"},

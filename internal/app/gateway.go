@@ -20,6 +20,7 @@ import (
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/operation"
+	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
 	"github.com/docket-gateway/docket/internal/transport"
@@ -100,7 +101,8 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		cancel()
 		return nil, errors.Join(err, g.listener.Close())
 	}
-	g.run(life, hub)
+	g.run(life, hub, service.HeldVersions)
+	g.background.Go(func() { g.retention().Run(life, service, log) })
 	g.serve(life, guard.Handler(handler))
 	g.ready.Store(true)
 	return g, nil
@@ -113,7 +115,7 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
-		Gate:     g.check,
+		Gate:     g.check, Retention: g.retention(),
 	})
 	console, err := web.Handler()
 	if err != nil {
@@ -130,6 +132,11 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	mux.Handle("GET /metrics", metrics.Handler())
 	mux.Handle("/", console)
 	return mux, guard, nil
+}
+
+func (g *Gateway) retention() retention.Policy {
+	r := g.cfg.Retention
+	return retention.Policy{Age: r.Age, Interval: r.Interval, Batch: r.Batch}
 }
 
 // readyz is true while requests can be worked on: the schema is in place, workers run, and the database answers.
@@ -154,7 +161,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 }
 
 // run starts what goes on beside requests.
-func (g *Gateway) run(life context.Context, hub *events.Hub) {
+func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.Context) ([]*tasks.Definition, error)) {
 	if pool := g.store.Pool(); pool != nil {
 		connect := func(ctx context.Context) (*pgx.Conn, error) {
 			return pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy())
@@ -162,11 +169,7 @@ func (g *Gateway) run(life context.Context, hub *events.Hub) {
 		bus := events.NewBus(hub, pool, connect, g.log)
 		g.background.Go(func() { bus.Run(life) })
 	}
-	g.background.Go(func() {
-		if err := g.prover.rest(life, g.versions); err != nil && life.Err() == nil {
-			g.log.WarnContext(life, "demo contracts", "error", err)
-		}
-	})
+	g.background.Go(func() { g.prover.keep(life, g.versions, held) })
 }
 
 func (g *Gateway) serve(life context.Context, handler http.Handler) {

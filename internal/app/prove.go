@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/command"
@@ -20,11 +22,49 @@ type prover struct {
 	*parts
 	runner   *contracts.Runner
 	recorder *gate.Recorder
+	now      clock
 }
+
+// A pass is renewed before it expires, so that the fallback of a gateway that runs for weeks does not close by age.
+const (
+	renewEvery  = time.Hour
+	renewBefore = 2 * renewEvery
+)
 
 func newProver(p *parts, now clock) prover {
 	return prover{parts: p, runner: contracts.NewRunner(contracts.FromRegistry(p.registry), ranBySystem, now),
-		recorder: gate.NewRecorder(p.store.Client(), now)}
+		recorder: gate.NewRecorder(p.store.Client(), now), now: now}
+}
+
+// keep proves what is left to prove and then renews it until ctx is done. held gives the versions that are in use.
+func (p prover) keep(ctx context.Context, versions []*tasks.Definition, held func(context.Context) ([]*tasks.Definition, error)) {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	for {
+		if err := errors.Join(p.fallbacks(ctx, versions), p.rest(ctx, versions)); err != nil && ctx.Err() == nil {
+			p.log.WarnContext(ctx, "demo contracts", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now, err := held(ctx)
+		if err != nil {
+			p.log.WarnContext(ctx, "demo contracts", "error", err)
+			continue
+		}
+		versions = now
+	}
+}
+
+// status is the gate's answer, but a pass that is about to expire counts as stale.
+func (p prover) status(ctx context.Context, d *tasks.Definition, target string) (gate.Decision, error) {
+	a, err := p.check(ctx, d, target)
+	if err == nil && a.Allowed && a.ExpiresAt != nil && a.ExpiresAt.Before(p.now().Add(renewBefore)) {
+		a.Allowed, a.State = false, gate.Stale
+	}
+	return a, err
 }
 
 // fallbacks proves the demo targets that are a fallback of one of the versions.
@@ -46,7 +86,7 @@ func (p prover) run(ctx context.Context, versions []*tasks.Definition, want func
 		}
 		return targets
 	}
-	ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.check, p.runner, p.recorder)
+	ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.status, p.runner, p.recorder)
 	for _, r := range ran {
 		p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,18 @@ func TestProvesDemoFallbacksAtStartAndOnlyOnce(t *testing.T) {
 	for _, task := range []string{"triage", "invoice"} {
 		require.Len(t, second.proofs(t, task), 1)
 	}
+}
+
+// TestRenewsAPassBeforeItExpires: the pass of a gateway that has run for a week less an hour.
+func TestRenewsAPassBeforeItExpires(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	p := g.prover
+	require.NoError(t, p.fallbacks(t.Context(), g.versions))
+	require.Len(t, g.proofs(t, "triage"), 1, "it has a week left")
+	p.now = func() time.Time { return time.Now().Add(7*24*time.Hour - time.Hour) }
+	require.NoError(t, p.fallbacks(t.Context(), g.versions))
+	require.Len(t, g.proofs(t, "triage"), 2)
 }
 
 // TestProvesAVersionThatAnOpenJobHolds: the task changed while a job of it was open.

@@ -16,6 +16,7 @@ type Config struct {
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
 	Workers         int           `yaml:"workers"`          // 1 to 10000
+	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
 	Log             Log           `yaml:"log"`
 
@@ -60,6 +61,13 @@ type Model struct {
 type Prices struct {
 	Input  Price `yaml:"input"`
 	Output Price `yaml:"output"`
+}
+
+// Retention says when finished jobs are removed.
+type Retention struct {
+	Age      time.Duration `yaml:"age"`      // 0s (off), or 1m to 87600h since a job's last event
+	Batch    int           `yaml:"batch"`    // 1 to 1000
+	Interval time.Duration `yaml:"interval"` // 1s to 24h
 }
 
 // Limits bound what one request may ask for.
@@ -108,6 +116,7 @@ func Default() *Config {
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
 		Workers:         64,
+		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
 		},

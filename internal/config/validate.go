@@ -60,6 +60,11 @@ func (l *loader) validate(c *Config) {
 	l.duration("lease", c.Lease, time.Second, 10*minute)
 	l.duration("shutdown_timeout", c.ShutdownTimeout, 0, 10*minute)
 	l.number("workers", c.Workers, 1, 10_000)
+	if c.Retention.Age != 0 {
+		l.duration("retention.age", c.Retention.Age, minute, 3650*day)
+	}
+	l.number("retention.batch", c.Retention.Batch, 1, 1000)
+	l.duration("retention.interval", c.Retention.Interval, time.Second, day)
 	l.size("limits.body", c.Limits.Body, 1<<10, 64<<20)
 	l.number("limits.depth", c.Limits.Depth, 1, 1000)
 	l.size("limits.input", c.Limits.Input, 1, c.Limits.Body)

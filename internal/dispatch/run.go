@@ -155,6 +155,10 @@ func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l
 func (d *Dispatcher) settle(ctx context.Context, log *slog.Logger, attemptID string, o jobs.Outcome) {
 	d.write(ctx, log, func(ctx context.Context) error {
 		v, err := d.jobs.Settle(ctx, attemptID, o)
+		if errors.Is(err, jobs.ErrNotFound) { // nothing is left to write to
+			log.InfoContext(ctx, "outcome dropped: the attempt was removed with its job")
+			return nil
+		}
 		if err == nil {
 			log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
 		}

@@ -36,7 +36,7 @@ func (f *Follower) Attempts(ctx context.Context, jobID string) iter.Seq2[*ent.At
 			}
 			a, err := e.Edges.AttemptOrErr()
 			if err != nil {
-				yield(nil, fmt.Errorf("attempt of event %d of job %s: %w", e.Number, jobID, err))
+				yield(nil, f.orGone(ctx, jobID, fmt.Errorf("attempt of event %d of job %s: %w", e.Number, jobID, err)))
 				return
 			}
 			if !yield(asOf(a, e), nil) {

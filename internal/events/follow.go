@@ -48,7 +48,7 @@ func (f *Follower) Events(ctx context.Context, jobID string, after int) iter.Seq
 			for cursor < j.LastEvent {
 				batch, err := f.read(ctx, jobID, cursor, j.LastEvent)
 				if err != nil {
-					yield(nil, err)
+					yield(nil, f.orGone(ctx, jobID, err))
 					return
 				}
 				for _, e := range batch {
@@ -83,6 +83,14 @@ func (f *Follower) head(ctx context.Context, jobID string) (*ent.Job, error) {
 		return nil, fmt.Errorf("read job %s: %w", jobID, err)
 	}
 	return j, nil
+}
+
+// orGone tells why something of a job is missing: ErrNotFound if retention has removed all of it in the meantime.
+func (f *Follower) orGone(ctx context.Context, jobID string, err error) error {
+	if _, gone := f.head(ctx, jobID); errors.Is(gone, ErrNotFound) {
+		return gone
+	}
+	return err
 }
 
 // read returns at least one event. A hole in the numbers is an error: it cannot happen, and going on would hide it.

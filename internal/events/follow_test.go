@@ -1,4 +1,4 @@
-package events_test
+package events
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
-	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/seed"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -26,16 +25,29 @@ var (
 
 type bundle struct {
 	*seed.Seed
-	hub    *events.Hub
-	follow *events.Follower
+	hub    *Hub
+	follow *Follower
 }
 
-// setup polls once an hour: what a test sees in time came by a notice.
-func setup(t *testing.T) *bundle {
-	t.Helper()
-	b := &bundle{Seed: seed.SQLite(t), hub: events.NewHub()}
+func setup(t *testing.T) *bundle { return over(seed.SQLite(t)) }
+
+// onBoth runs a test on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, test func(t *testing.T, b *bundle)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, setup(t))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, over(seed.Open(t, databases.DSN(t))))
+	})
+}
+
+// over polls once an hour: what a test sees in time came by a notice.
+func over(s *seed.Seed) *bundle {
+	b := &bundle{Seed: s, hub: NewHub()}
 	b.Changed = b.hub.JobChanged
-	b.follow = &events.Follower{Client: b.Store.Client(), Hub: b.hub, Poll: time.Hour, Batch: 3}
+	b.follow = &Follower{Client: b.Store.Client(), Hub: b.hub, Poll: time.Hour, Batch: 3}
 	return b
 }
 
@@ -54,24 +66,25 @@ func as(t *testing.T, v viewer.Viewer) context.Context {
 
 func TestEventsDeliversWhatIsThereThenWhatComes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	j := b.Job(t, alice, "k")
-	for range 9 { // several batches
-		b.Log(t, j.ID, "NOTE")
-	}
-	next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
-	for n := 1; n <= 10; n++ {
+	onBoth(t, func(t *testing.T, b *bundle) {
+		j := b.Job(t, alice, "k")
+		for range 9 { // several batches
+			b.Log(t, j.ID, "NOTE")
+		}
+		next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+		for n := 1; n <= 10; n++ {
+			e, err, ok := next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, n, e.Number)
+		}
+		go b.Log(t, j.ID, "LATE")
 		e, err, ok := next()
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, n, e.Number)
-	}
-	go b.Log(t, j.ID, "LATE")
-	e, err, ok := next()
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, 11, e.Number)
-	require.Equal(t, "LATE", e.Type)
+		require.Equal(t, 11, e.Number)
+		require.Equal(t, "LATE", e.Type)
+	})
 }
 
 func TestEventsResumesAfterANumber(t *testing.T) {
@@ -156,33 +169,35 @@ func TestEventsAreFoundWithoutANotice(t *testing.T) {
 
 func TestNothingIsLostBetweenReadingAndWaiting(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	j := b.Job(t, alice, "k")
-	const n = 200
-	go func() {
-		for i := range n {
-			b.Log(t, j.ID, strconv.Itoa(i))
+	onBoth(t, func(t *testing.T, b *bundle) {
+		j := b.Job(t, alice, "k")
+		const n = 200
+		go func() {
+			for i := range n {
+				b.Log(t, j.ID, strconv.Itoa(i))
+			}
+			b.Finish(t, j.ID, job.StateCANCELLED, "")
+		}()
+		number := 0
+		for e, err := range b.follow.Events(as(t, alice), j.ID, 0) {
+			require.NoError(t, err)
+			number++
+			require.Equal(t, number, e.Number)
 		}
-		b.Finish(t, j.ID, job.StateCANCELLED, "")
-	}()
-	number := 0
-	for e, err := range b.follow.Events(as(t, alice), j.ID, 0) {
-		require.NoError(t, err)
-		number++
-		require.Equal(t, number, e.Number)
-	}
-	require.Equal(t, n+2, number)
+		require.Equal(t, n+2, number)
+	})
 }
 
 func TestAStrangersJobIsNotThere(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	j := b.Job(t, alice, "k")
-	b.Attempt(t, j.ID)
-	_, err, _ := pull(t, b.follow.Events(as(t, mallory), j.ID, 0))()
-	require.ErrorIs(t, err, events.ErrNotFound)
-	_, err, _ = pull(t, b.follow.Attempts(as(t, mallory), j.ID))()
-	require.ErrorIs(t, err, events.ErrNotFound)
+	onBoth(t, func(t *testing.T, b *bundle) {
+		j := b.Job(t, alice, "k")
+		b.Attempt(t, j.ID)
+		_, err, _ := pull(t, b.follow.Events(as(t, mallory), j.ID, 0))()
+		require.ErrorIs(t, err, ErrNotFound)
+		_, err, _ = pull(t, b.follow.Attempts(as(t, mallory), j.ID))()
+		require.ErrorIs(t, err, ErrNotFound)
+	})
 }
 
 func TestAGapIsAnError(t *testing.T) {
@@ -198,45 +213,58 @@ func TestAGapIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "missing")
 }
 
-func TestAttemptsDeliversStatesThenEveryChange(t *testing.T) {
+func TestAHoleIsAnError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	j := b.Job(t, alice, "k")
-	first := b.Attempt(t, j.ID)
-	b.Move(t, first.ID, attempt.StateFAILED, `{"code":"JAMMED","message":"jam"}`)
-	second := b.Attempt(t, j.ID)
-
-	next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
-	expect := func(id string, state attempt.State, code string) *ent.Attempt {
-		t.Helper()
-		a, err, ok := next()
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.Equal(t, id, a.ID)
-		require.Equal(t, state, a.State)
-		if code == "" {
-			require.Nil(t, a.ErrorCode)
-		} else {
-			require.Equal(t, code, *a.ErrorCode)
-		}
-		return a
-	}
-	expect(first.ID, attempt.StateFAILED, "JAMMED")
-	expect(second.ID, attempt.StateSTARTING, "")
-
-	// Three changes before the reader looks again are three attempts.
-	b.Move(t, second.ID, attempt.StateRUNNING, "")
-	b.Move(t, second.ID, attempt.StateUNKNOWN, `{"code":"IDLE_TIMEOUT","message":"silence"}`)
-	b.Move(t, second.ID, attempt.StateCANCELLED, `{"code":"CANCELLED","message":"by hand"}`)
-	b.Finish(t, j.ID, job.StateCANCELLED, "")
-	running := expect(second.ID, attempt.StateRUNNING, "")
-	require.Nil(t, running.FinishedAt)
-	require.NotNil(t, running.AcknowledgedAt)
-	require.Nil(t, expect(second.ID, attempt.StateUNKNOWN, "IDLE_TIMEOUT").FinishedAt)
-	require.NotNil(t, expect(second.ID, attempt.StateCANCELLED, "CANCELLED").FinishedAt)
-	_, err, ok := next()
+	b.Log(t, j.ID, "NOTE")
+	b.Log(t, j.ID, "NOTE")
+	_, err := b.Store.DB().ExecContext(t.Context(), "DELETE FROM job_events WHERE number = 2")
 	require.NoError(t, err)
-	require.False(t, ok)
+	_, err, _ = pull(t, b.follow.Events(as(t, alice), j.ID, 0))()
+	require.ErrorContains(t, err, "event 2 is missing")
+}
+
+func TestAttemptsDeliversStatesThenEveryChange(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *bundle) {
+		j := b.Job(t, alice, "k")
+		first := b.Attempt(t, j.ID)
+		b.Move(t, first.ID, attempt.StateFAILED, `{"code":"JAMMED","message":"jam"}`)
+		second := b.Attempt(t, j.ID)
+
+		next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
+		expect := func(id string, state attempt.State, code string) *ent.Attempt {
+			t.Helper()
+			a, err, ok := next()
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, id, a.ID)
+			require.Equal(t, state, a.State)
+			if code == "" {
+				require.Nil(t, a.ErrorCode)
+			} else {
+				require.Equal(t, code, *a.ErrorCode)
+			}
+			return a
+		}
+		expect(first.ID, attempt.StateFAILED, "JAMMED")
+		expect(second.ID, attempt.StateSTARTING, "")
+
+		// Three changes before the reader looks again are three attempts.
+		b.Move(t, second.ID, attempt.StateRUNNING, "")
+		b.Move(t, second.ID, attempt.StateUNKNOWN, `{"code":"IDLE_TIMEOUT","message":"silence"}`)
+		b.Move(t, second.ID, attempt.StateCANCELLED, `{"code":"CANCELLED","message":"by hand"}`)
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+		running := expect(second.ID, attempt.StateRUNNING, "")
+		require.Nil(t, running.FinishedAt)
+		require.NotNil(t, running.AcknowledgedAt)
+		require.Nil(t, expect(second.ID, attempt.StateUNKNOWN, "IDLE_TIMEOUT").FinishedAt)
+		require.NotNil(t, expect(second.ID, attempt.StateCANCELLED, "CANCELLED").FinishedAt)
+		_, err, ok := next()
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
 }
 
 func TestAnAttemptIsAsOfItsEventWhenItIsCreated(t *testing.T) {
@@ -276,4 +304,57 @@ func TestEndingTheContextEndsTheFollower(t *testing.T) {
 	}
 	require.Zero(t, b.hub.Watched())
 	goleak.VerifyNone(t, before)
+}
+
+func TestARemovedJobIsNotThereAnyMore(t *testing.T) {
+	t.Parallel()
+	// remove takes the rows away as retention does.
+	remove := func(t *testing.T, b *bundle, jobID string) {
+		t.Helper()
+		for _, statement := range []string{
+			"DELETE FROM job_events WHERE job_id = ?", "DELETE FROM attempts WHERE job_id = ?", "DELETE FROM jobs WHERE id = ?",
+		} {
+			_, err := b.Store.DB().ExecContext(t.Context(), statement, jobID)
+			require.NoError(t, err)
+		}
+	}
+
+	t.Run("ToWhoReadsItsEvents", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		j := b.Job(t, alice, "k")
+		for range 9 { // several batches
+			b.Log(t, j.ID, "NOTE")
+		}
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+		next := pull(t, b.follow.Events(as(t, alice), j.ID, 0))
+		for range b.follow.Batch {
+			_, err, _ := next()
+			require.NoError(t, err)
+		}
+		remove(t, b, j.ID)
+		_, err, ok := next()
+		require.True(t, ok)
+		require.ErrorIs(t, err, ErrNotFound)
+		_, _, ok = next()
+		require.False(t, ok)
+	})
+
+	t.Run("ToWhoReadsItsAttempts", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		j := b.Job(t, alice, "k")
+		a := b.Attempt(t, j.ID)
+		b.Move(t, a.ID, attempt.StateCANCELLED, "")
+		b.Finish(t, j.ID, job.StateCANCELLED, "")
+		next := pull(t, b.follow.Attempts(as(t, alice), j.ID))
+		_, err, _ := next()
+		require.NoError(t, err)
+		remove(t, b, j.ID)
+		_, err, ok := next()
+		require.True(t, ok)
+		require.ErrorIs(t, err, ErrNotFound)
+		_, _, ok = next()
+		require.False(t, ok)
+	})
 }

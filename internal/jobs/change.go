@@ -54,6 +54,9 @@ func (s *Service) change(ctx context.Context, by viewer.Viewer, jobID string, f 
 	sys := viewer.NewSystemContext(ctx)
 	return s.store.Tx(sys, func(tx *store.Tx) error {
 		j, err := tx.LockJob(sys, jobID)
+		if ent.IsNotFound(err) { // purged since the caller has seen it
+			return fmt.Errorf("lock job %s: %w", jobID, ErrNotFound)
+		}
 		if err != nil {
 			return fmt.Errorf("lock job %s: %w", jobID, err)
 		}

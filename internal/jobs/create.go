@@ -24,6 +24,12 @@ const maxHedgeAfterMS = 24 * 60 * 60 * 1000
 // firstEvents is how many events a new job has: its own creation and its first attempt's.
 const firstEvents = 2
 
+// insertTries is how often Create inserts: once more is enough, unless a job of this key is made and purged in between.
+const insertTries = 3
+
+// errPurged: the job that the insert met was removed before it could be read. Nothing was written.
+var errPurged = errors.New("jobs: the job of this key has just been removed")
+
 // plan is what a valid input asks for, with the server's defaults.
 type plan struct {
 	task      *tasks.Definition
@@ -66,10 +72,15 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Created, error) {
 		return Created{}, err
 	}
 	var out Created
-	err = s.store.Tx(sys, func(tx *store.Tx) error {
-		out, err = s.insert(sys, tx, v, in, p, fingerprint)
-		return err
-	})
+	for range insertTries {
+		err = s.store.Tx(sys, func(tx *store.Tx) error {
+			out, err = s.insert(sys, tx, v, in, p, fingerprint)
+			return err
+		})
+		if !errors.Is(err, errPurged) {
+			break
+		}
+	}
 	if err != nil {
 		return Created{}, err
 	}
@@ -90,8 +101,8 @@ func (s *Service) insert(sys context.Context, tx *store.Tx, v viewer.Viewer, in 
 		if err != nil {
 			return Created{}, err
 		}
-		if existing == nil { // purged between the two statements: the client's retry will create it
-			return Created{}, fmt.Errorf("create job: the job of this key has just been removed")
+		if existing == nil {
+			return Created{}, errPurged
 		}
 		return replay(existing, fingerprint)
 	}

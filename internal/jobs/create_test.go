@@ -165,11 +165,11 @@ func TestCreate(t *testing.T) {
 			require.NoError(t, b.exec(t, "ALTER TABLE jobs RENAME TO jobs_away"))
 			_, err := b.Create(b.ann, input("k", `{"text":"a"}`))
 			require.Error(t, err)
-			require.False(t, errors.As(err, new(*InvalidInputError)))
+			require.NotErrorAs(t, err, new(*InvalidInputError))
 			// Not even an invalid input may be called invalid: nobody knows whether the key was used.
 			_, err = b.Create(b.ann, input("k", `{"wrong":"a"}`))
 			require.Error(t, err)
-			require.False(t, errors.As(err, new(*InvalidInputError)))
+			require.NotErrorAs(t, err, new(*InvalidInputError))
 			require.Zero(t, b.queue.len())
 		})
 	})

@@ -37,21 +37,21 @@ func invalid(path, format string, args ...any) *InvalidInputError {
 	return &InvalidInputError{Issues: []Issue{{Path: path, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// IdempotencyConflictError: the key belongs to a job of this owner with another intent.
+// IdempotencyConflictError means that the key belongs to a job of this owner with another intent.
 type IdempotencyConflictError struct{ Job *ent.Job }
 
 func (e *IdempotencyConflictError) Error() string {
 	return fmt.Sprintf("the idempotency key was used for another intent, of job %s", e.Job.ID)
 }
 
-// AttemptBlockedError: another attempt of the job may still be at work.
+// AttemptBlockedError means that another attempt of the job may still be at work.
 type AttemptBlockedError struct{ By *ent.Attempt }
 
 func (e *AttemptBlockedError) Error() string {
 	return fmt.Sprintf("attempt %s is %s and blocks another one until it is settled or cancelled", e.By.ID, e.By.State)
 }
 
-// FallbackNotAllowedError: the target is unknown, or its contract has not passed.
+// FallbackNotAllowedError means that the target is unknown, or its contract has not passed.
 type FallbackNotAllowedError struct {
 	Target  string
 	Reasons []string
@@ -61,7 +61,7 @@ func (e *FallbackNotAllowedError) Error() string {
 	return fmt.Sprintf("%q may not be used for this job now", e.Target)
 }
 
-// JobFinishedError: the job is final.
+// JobFinishedError means that the job is final.
 type JobFinishedError struct{ Job *ent.Job }
 
 func (e *JobFinishedError) Error() string { return fmt.Sprintf("job %s is %s", e.Job.ID, e.Job.State) }

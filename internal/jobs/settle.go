@@ -30,6 +30,9 @@ func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verd
 	sys := viewer.NewSystemContext(ctx)
 	by, _ := viewer.FromContext(sys)
 	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(sys)
+	if ent.IsNotFound(err) { // purged with its job, which was finished long ago
+		return Verdict{}, fmt.Errorf("settle attempt %s: %w", attemptID, ErrNotFound)
+	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("settle attempt %s: %w", attemptID, err)
 	}

@@ -25,7 +25,7 @@ var databases = pgtest.New(pgtest.Template(migrateTo))
 func TestMain(m *testing.M) { databases.Main(m) }
 
 func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // before any test
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := store.Open(ctx, address)
 	if err != nil {
@@ -39,7 +39,7 @@ func migrateTo(address string) error {
 
 // migratedFile is an SQLite database that every test gets a copy of.
 var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "docket-jobs-test-") //nolint:usetesting // outlives the test that comes first
+	dir, err := os.MkdirTemp("", "docket-jobs-test-") // not the first test's, which ends before the others
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -252,7 +251,7 @@ func TestStartAttempt(t *testing.T) {
 			j := b.failedJob(t)
 			b.gate.err = errBroken
 			_, err := b.StartAttempt(b.ann, j.ID, new("demo/b"))
-			require.True(t, errors.Is(err, errBroken))
+			require.ErrorIs(t, err, errBroken)
 			require.Len(t, b.attempts(t, j.ID), 1)
 		})
 	})

@@ -15,7 +15,7 @@ func TestPrivacy(t *testing.T) {
 	t.Parallel()
 
 	// counts reads every entity.
-	counts := func(s *store.Store, ctx context.Context) map[string]func() (int, error) { //nolint:revive // the store is what is read
+	counts := func(s *store.Store, ctx context.Context) map[string]func() (int, error) {
 		c := s.Client()
 		return map[string]func() (int, error){
 			"Job":            func() (int, error) { return c.Job.Query().Count(ctx) },

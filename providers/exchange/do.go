@@ -86,7 +86,7 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		out := c.roundTrip(inner, call, p)
+		out := c.survive(inner, call, p)
 		p.tell(func(s *seen) { s.outcome = &out })
 	}()
 	// stop ends the exchange and returns how it stands then. Only now is it certain how far the request got.
@@ -148,6 +148,20 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 			return w.late(s.outcome)
 		}
 	}
+}
+
+// survive keeps a panic while an answer is read from ending the process and every other attempt with it. The adapter
+// did not understand the answer, so nobody can tell what it was.
+func (c *Client) survive(ctx context.Context, call Call, p *progress) (out providers.Outcome) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		if out = unknown(providers.CodeAdapter, "the adapter broke down while it read the answer"); !p.track.began() {
+			out.Kind = providers.Failed
+		}
+	}()
+	return c.roundTrip(ctx, call, p)
 }
 
 // aborted is the end by the caller's context.

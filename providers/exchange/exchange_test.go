@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -270,7 +269,7 @@ func countsRequests(t *testing.T) (url string, requests, connections *atomic.Int
 		if r.Context().Value(perConnection{}).(*atomic.Int64).Add(1) > 1 {
 			panic(http.ErrAbortHandler)
 		}
-		fmt.Fprint(w, "ok")
+		_, _ = io.WriteString(w, "ok")
 	}))
 	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		connections.Add(1)
@@ -326,6 +325,16 @@ func TestBoundsTheAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPanicOfTheAdapterIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	defer s.Close()
+	c := call(s.URL, nil)
+	c.Read = func(exchange.Answer) (providers.Outcome, error) { panic("no such field") }
+	out := client(t, options()).Do(t.Context(), c, &recorder{})
+	requireFailure(t, out, providers.Unknown, providers.CodeAdapter, false)
 }
 
 func TestAnswerBeforeTheBodyWasReadCounts(t *testing.T) {
