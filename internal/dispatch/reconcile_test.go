@@ -202,6 +202,29 @@ func TestNeverResendsToAnotherEndpoint(t *testing.T) {
 	})
 }
 
+func TestWhatCanBeAskedIsNotResent(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		sender providers.Provider
+		set    func(*providers.Config)
+		want   []bool // re-sends, and then only without a handle
+	}{
+		"Neither":    {newScript(nil), func(*providers.Config) {}, nil},
+		"Asked":      {&retriever{script: newScript(nil)}, func(*providers.Config) {}, []bool{false}},
+		"Idempotent": {newScript(nil), idempotent, []bool{true}},
+		"Both":       {&retriever{script: newScript(nil)}, idempotent, []bool{false, true}},
+	} {
+		in := inquiries(configured(t, tc.sender, tc.set))
+		require.Len(t, in, 1, name)
+		require.Len(t, in[0].questions, len(tc.want), name)
+		for i, q := range in[0].questions {
+			require.Equal(t, tc.want[i], q.Resend, name)
+			require.Equal(t, q.Resend && len(tc.want) == 2, q.SkipHandles, name)
+			require.Equal(t, []string{"fake/a", "fake/b", "fake/c"}, q.Targets, name)
+		}
+	}
+}
+
 func TestDoesNotResendWhileTheWorkerLingers(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
