@@ -50,8 +50,10 @@ type Attempt struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Not sent before: the end of a retry's back-off.
 	DueAt time.Time `json:"due_at,omitempty"`
-	// Committed before dialling; once set, the request is never sent again.
+	// Committed before dialling; once set, the request is never sent again but under the same key, to a provider that is declared idempotent.
 	SentAt *time.Time `json:"sent_at,omitempty"`
+	// Which endpoint knows the attempt's key; the request is sent again to no other.
+	SentTo *string `json:"sent_to,omitempty"`
 	// AcknowledgedAt holds the value of the "acknowledged_at" field.
 	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
 	// FinishedAt holds the value of the "finished_at" field.
@@ -66,6 +68,12 @@ type Attempt struct {
 	LeaseToken *string `json:"lease_token,omitempty"`
 	// By the database's clock.
 	LeaseExpiresAt *time.Time `json:"lease_expires_at,omitempty"`
+	// UNKNOWN: the provider is not asked again, and the request not re-sent, before; by the database's clock.
+	AskAt *time.Time `json:"ask_at,omitempty"`
+	// UNKNOWN: how often the provider was asked or the request re-sent.
+	Asked int `json:"asked,omitempty"`
+	// The last re-send to a provider that is declared idempotent; by the database's clock.
+	ResentAt *time.Time `json:"resent_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the AttemptQuery when eager-loading is set.
 	Edges        AttemptEdges `json:"edges"`
@@ -127,11 +135,11 @@ func (*Attempt) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case attempt.FieldErrorRetryable:
 			values[i] = new(sql.NullBool)
-		case attempt.FieldNumber, attempt.FieldJobVersion, attempt.FieldErrorRetryAfterMs, attempt.FieldInputTokens, attempt.FieldOutputTokens, attempt.FieldQueueEntry:
+		case attempt.FieldNumber, attempt.FieldJobVersion, attempt.FieldErrorRetryAfterMs, attempt.FieldInputTokens, attempt.FieldOutputTokens, attempt.FieldQueueEntry, attempt.FieldAsked:
 			values[i] = new(sql.NullInt64)
-		case attempt.FieldID, attempt.FieldJobID, attempt.FieldTarget, attempt.FieldReason, attempt.FieldState, attempt.FieldErrorCode, attempt.FieldErrorMessage, attempt.FieldCost, attempt.FieldCurrency, attempt.FieldProviderRequestID, attempt.FieldProviderHandle, attempt.FieldLeaseToken:
+		case attempt.FieldID, attempt.FieldJobID, attempt.FieldTarget, attempt.FieldReason, attempt.FieldState, attempt.FieldErrorCode, attempt.FieldErrorMessage, attempt.FieldCost, attempt.FieldCurrency, attempt.FieldSentTo, attempt.FieldProviderRequestID, attempt.FieldProviderHandle, attempt.FieldLeaseToken:
 			values[i] = new(sql.NullString)
-		case attempt.FieldCreatedAt, attempt.FieldDueAt, attempt.FieldSentAt, attempt.FieldAcknowledgedAt, attempt.FieldFinishedAt, attempt.FieldLeaseExpiresAt:
+		case attempt.FieldCreatedAt, attempt.FieldDueAt, attempt.FieldSentAt, attempt.FieldAcknowledgedAt, attempt.FieldFinishedAt, attempt.FieldLeaseExpiresAt, attempt.FieldAskAt, attempt.FieldResentAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -265,6 +273,13 @@ func (_m *Attempt) assignValues(columns []string, values []any) error {
 				_m.SentAt = new(time.Time)
 				*_m.SentAt = value.Time
 			}
+		case attempt.FieldSentTo:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field sent_to", values[i])
+			} else if value.Valid {
+				_m.SentTo = new(string)
+				*_m.SentTo = value.String
+			}
 		case attempt.FieldAcknowledgedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field acknowledged_at", values[i])
@@ -313,6 +328,26 @@ func (_m *Attempt) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.LeaseExpiresAt = new(time.Time)
 				*_m.LeaseExpiresAt = value.Time
+			}
+		case attempt.FieldAskAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field ask_at", values[i])
+			} else if value.Valid {
+				_m.AskAt = new(time.Time)
+				*_m.AskAt = value.Time
+			}
+		case attempt.FieldAsked:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field asked", values[i])
+			} else if value.Valid {
+				_m.Asked = int(value.Int64)
+			}
+		case attempt.FieldResentAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field resent_at", values[i])
+			} else if value.Valid {
+				_m.ResentAt = new(time.Time)
+				*_m.ResentAt = value.Time
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -434,6 +469,11 @@ func (_m *Attempt) String() string {
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")
+	if v := _m.SentTo; v != nil {
+		builder.WriteString("sent_to=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
 	if v := _m.AcknowledgedAt; v != nil {
 		builder.WriteString("acknowledged_at=")
 		builder.WriteString(v.Format(time.ANSIC))
@@ -466,6 +506,19 @@ func (_m *Attempt) String() string {
 	builder.WriteString(", ")
 	if v := _m.LeaseExpiresAt; v != nil {
 		builder.WriteString("lease_expires_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.AskAt; v != nil {
+		builder.WriteString("ask_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("asked=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Asked))
+	builder.WriteString(", ")
+	if v := _m.ResentAt; v != nil {
+		builder.WriteString("resent_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteByte(')')

@@ -215,6 +215,20 @@ func (_c *AttemptCreate) SetNillableSentAt(v *time.Time) *AttemptCreate {
 	return _c
 }
 
+// SetSentTo sets the "sent_to" field.
+func (_c *AttemptCreate) SetSentTo(v string) *AttemptCreate {
+	_c.mutation.SetSentTo(v)
+	return _c
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableSentTo(v *string) *AttemptCreate {
+	if v != nil {
+		_c.SetSentTo(*v)
+	}
+	return _c
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (_c *AttemptCreate) SetAcknowledgedAt(v time.Time) *AttemptCreate {
 	_c.mutation.SetAcknowledgedAt(v)
@@ -309,6 +323,48 @@ func (_c *AttemptCreate) SetLeaseExpiresAt(v time.Time) *AttemptCreate {
 func (_c *AttemptCreate) SetNillableLeaseExpiresAt(v *time.Time) *AttemptCreate {
 	if v != nil {
 		_c.SetLeaseExpiresAt(*v)
+	}
+	return _c
+}
+
+// SetAskAt sets the "ask_at" field.
+func (_c *AttemptCreate) SetAskAt(v time.Time) *AttemptCreate {
+	_c.mutation.SetAskAt(v)
+	return _c
+}
+
+// SetNillableAskAt sets the "ask_at" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableAskAt(v *time.Time) *AttemptCreate {
+	if v != nil {
+		_c.SetAskAt(*v)
+	}
+	return _c
+}
+
+// SetAsked sets the "asked" field.
+func (_c *AttemptCreate) SetAsked(v int) *AttemptCreate {
+	_c.mutation.SetAsked(v)
+	return _c
+}
+
+// SetNillableAsked sets the "asked" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableAsked(v *int) *AttemptCreate {
+	if v != nil {
+		_c.SetAsked(*v)
+	}
+	return _c
+}
+
+// SetResentAt sets the "resent_at" field.
+func (_c *AttemptCreate) SetResentAt(v time.Time) *AttemptCreate {
+	_c.mutation.SetResentAt(v)
+	return _c
+}
+
+// SetNillableResentAt sets the "resent_at" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableResentAt(v *time.Time) *AttemptCreate {
+	if v != nil {
+		_c.SetResentAt(*v)
 	}
 	return _c
 }
@@ -417,6 +473,10 @@ func (_c *AttemptCreate) defaults() error {
 		v := attempt.DefaultDueAt()
 		_c.mutation.SetDueAt(v)
 	}
+	if _, ok := _c.mutation.Asked(); !ok {
+		v := attempt.DefaultAsked
+		_c.mutation.SetAsked(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		if attempt.DefaultID == nil {
 			return fmt.Errorf("ent: uninitialized attempt.DefaultID (forgotten import ent/runtime?)")
@@ -477,6 +537,14 @@ func (_c *AttemptCreate) check() error {
 	}
 	if _, ok := _c.mutation.DueAt(); !ok {
 		return &ValidationError{Name: "due_at", err: errors.New(`ent: missing required field "Attempt.due_at"`)}
+	}
+	if _, ok := _c.mutation.Asked(); !ok {
+		return &ValidationError{Name: "asked", err: errors.New(`ent: missing required field "Attempt.asked"`)}
+	}
+	if v, ok := _c.mutation.Asked(); ok {
+		if err := attempt.AskedValidator(v); err != nil {
+			return &ValidationError{Name: "asked", err: fmt.Errorf(`ent: validator failed for field "Attempt.asked": %w`, err)}
+		}
 	}
 	if v, ok := _c.mutation.ID(); ok {
 		if err := attempt.IDValidator(v); err != nil {
@@ -586,6 +654,10 @@ func (_c *AttemptCreate) createSpec() (*Attempt, *sqlgraph.CreateSpec) {
 		_spec.SetField(attempt.FieldSentAt, field.TypeTime, value)
 		_node.SentAt = &value
 	}
+	if value, ok := _c.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+		_node.SentTo = &value
+	}
 	if value, ok := _c.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)
 		_node.AcknowledgedAt = &value
@@ -613,6 +685,18 @@ func (_c *AttemptCreate) createSpec() (*Attempt, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.LeaseExpiresAt(); ok {
 		_spec.SetField(attempt.FieldLeaseExpiresAt, field.TypeTime, value)
 		_node.LeaseExpiresAt = &value
+	}
+	if value, ok := _c.mutation.AskAt(); ok {
+		_spec.SetField(attempt.FieldAskAt, field.TypeTime, value)
+		_node.AskAt = &value
+	}
+	if value, ok := _c.mutation.Asked(); ok {
+		_spec.SetField(attempt.FieldAsked, field.TypeInt, value)
+		_node.Asked = value
+	}
+	if value, ok := _c.mutation.ResentAt(); ok {
+		_spec.SetField(attempt.FieldResentAt, field.TypeTime, value)
+		_node.ResentAt = &value
 	}
 	if nodes := _c.mutation.JobIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -919,6 +1003,24 @@ func (u *AttemptUpsert) ClearSentAt() *AttemptUpsert {
 	return u
 }
 
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsert) SetSentTo(v string) *AttemptUpsert {
+	u.Set(attempt.FieldSentTo, v)
+	return u
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateSentTo() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldSentTo)
+	return u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsert) ClearSentTo() *AttemptUpsert {
+	u.SetNull(attempt.FieldSentTo)
+	return u
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (u *AttemptUpsert) SetAcknowledgedAt(v time.Time) *AttemptUpsert {
 	u.Set(attempt.FieldAcknowledgedAt, v)
@@ -1048,6 +1150,60 @@ func (u *AttemptUpsert) UpdateLeaseExpiresAt() *AttemptUpsert {
 // ClearLeaseExpiresAt clears the value of the "lease_expires_at" field.
 func (u *AttemptUpsert) ClearLeaseExpiresAt() *AttemptUpsert {
 	u.SetNull(attempt.FieldLeaseExpiresAt)
+	return u
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsert) SetAskAt(v time.Time) *AttemptUpsert {
+	u.Set(attempt.FieldAskAt, v)
+	return u
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateAskAt() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldAskAt)
+	return u
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsert) ClearAskAt() *AttemptUpsert {
+	u.SetNull(attempt.FieldAskAt)
+	return u
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsert) SetAsked(v int) *AttemptUpsert {
+	u.Set(attempt.FieldAsked, v)
+	return u
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateAsked() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldAsked)
+	return u
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsert) AddAsked(v int) *AttemptUpsert {
+	u.Add(attempt.FieldAsked, v)
+	return u
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsert) SetResentAt(v time.Time) *AttemptUpsert {
+	u.Set(attempt.FieldResentAt, v)
+	return u
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateResentAt() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldResentAt)
+	return u
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsert) ClearResentAt() *AttemptUpsert {
+	u.SetNull(attempt.FieldResentAt)
 	return u
 }
 
@@ -1355,6 +1511,27 @@ func (u *AttemptUpsertOne) ClearSentAt() *AttemptUpsertOne {
 	})
 }
 
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsertOne) SetSentTo(v string) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetSentTo(v)
+	})
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateSentTo() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateSentTo()
+	})
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsertOne) ClearSentTo() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearSentTo()
+	})
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (u *AttemptUpsertOne) SetAcknowledgedAt(v time.Time) *AttemptUpsertOne {
 	return u.Update(func(s *AttemptUpsert) {
@@ -1506,6 +1683,69 @@ func (u *AttemptUpsertOne) UpdateLeaseExpiresAt() *AttemptUpsertOne {
 func (u *AttemptUpsertOne) ClearLeaseExpiresAt() *AttemptUpsertOne {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearLeaseExpiresAt()
+	})
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsertOne) SetAskAt(v time.Time) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAskAt(v)
+	})
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateAskAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAskAt()
+	})
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsertOne) ClearAskAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearAskAt()
+	})
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsertOne) SetAsked(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAsked(v)
+	})
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsertOne) AddAsked(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddAsked(v)
+	})
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateAsked() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAsked()
+	})
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsertOne) SetResentAt(v time.Time) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetResentAt(v)
+	})
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateResentAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateResentAt()
+	})
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsertOne) ClearResentAt() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearResentAt()
 	})
 }
 
@@ -1980,6 +2220,27 @@ func (u *AttemptUpsertBulk) ClearSentAt() *AttemptUpsertBulk {
 	})
 }
 
+// SetSentTo sets the "sent_to" field.
+func (u *AttemptUpsertBulk) SetSentTo(v string) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetSentTo(v)
+	})
+}
+
+// UpdateSentTo sets the "sent_to" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateSentTo() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateSentTo()
+	})
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (u *AttemptUpsertBulk) ClearSentTo() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearSentTo()
+	})
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (u *AttemptUpsertBulk) SetAcknowledgedAt(v time.Time) *AttemptUpsertBulk {
 	return u.Update(func(s *AttemptUpsert) {
@@ -2131,6 +2392,69 @@ func (u *AttemptUpsertBulk) UpdateLeaseExpiresAt() *AttemptUpsertBulk {
 func (u *AttemptUpsertBulk) ClearLeaseExpiresAt() *AttemptUpsertBulk {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearLeaseExpiresAt()
+	})
+}
+
+// SetAskAt sets the "ask_at" field.
+func (u *AttemptUpsertBulk) SetAskAt(v time.Time) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAskAt(v)
+	})
+}
+
+// UpdateAskAt sets the "ask_at" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateAskAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAskAt()
+	})
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (u *AttemptUpsertBulk) ClearAskAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearAskAt()
+	})
+}
+
+// SetAsked sets the "asked" field.
+func (u *AttemptUpsertBulk) SetAsked(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetAsked(v)
+	})
+}
+
+// AddAsked adds v to the "asked" field.
+func (u *AttemptUpsertBulk) AddAsked(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddAsked(v)
+	})
+}
+
+// UpdateAsked sets the "asked" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateAsked() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateAsked()
+	})
+}
+
+// SetResentAt sets the "resent_at" field.
+func (u *AttemptUpsertBulk) SetResentAt(v time.Time) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetResentAt(v)
+	})
+}
+
+// UpdateResentAt sets the "resent_at" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateResentAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateResentAt()
+	})
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (u *AttemptUpsertBulk) ClearResentAt() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearResentAt()
 	})
 }
 

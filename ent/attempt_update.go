@@ -260,6 +260,26 @@ func (_u *AttemptUpdate) ClearSentAt() *AttemptUpdate {
 	return _u
 }
 
+// SetSentTo sets the "sent_to" field.
+func (_u *AttemptUpdate) SetSentTo(v string) *AttemptUpdate {
+	_u.mutation.SetSentTo(v)
+	return _u
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableSentTo(v *string) *AttemptUpdate {
+	if v != nil {
+		_u.SetSentTo(*v)
+	}
+	return _u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (_u *AttemptUpdate) ClearSentTo() *AttemptUpdate {
+	_u.mutation.ClearSentTo()
+	return _u
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (_u *AttemptUpdate) SetAcknowledgedAt(v time.Time) *AttemptUpdate {
 	_u.mutation.SetAcknowledgedAt(v)
@@ -407,6 +427,67 @@ func (_u *AttemptUpdate) ClearLeaseExpiresAt() *AttemptUpdate {
 	return _u
 }
 
+// SetAskAt sets the "ask_at" field.
+func (_u *AttemptUpdate) SetAskAt(v time.Time) *AttemptUpdate {
+	_u.mutation.SetAskAt(v)
+	return _u
+}
+
+// SetNillableAskAt sets the "ask_at" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableAskAt(v *time.Time) *AttemptUpdate {
+	if v != nil {
+		_u.SetAskAt(*v)
+	}
+	return _u
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (_u *AttemptUpdate) ClearAskAt() *AttemptUpdate {
+	_u.mutation.ClearAskAt()
+	return _u
+}
+
+// SetAsked sets the "asked" field.
+func (_u *AttemptUpdate) SetAsked(v int) *AttemptUpdate {
+	_u.mutation.ResetAsked()
+	_u.mutation.SetAsked(v)
+	return _u
+}
+
+// SetNillableAsked sets the "asked" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableAsked(v *int) *AttemptUpdate {
+	if v != nil {
+		_u.SetAsked(*v)
+	}
+	return _u
+}
+
+// AddAsked adds value to the "asked" field.
+func (_u *AttemptUpdate) AddAsked(v int) *AttemptUpdate {
+	_u.mutation.AddAsked(v)
+	return _u
+}
+
+// SetResentAt sets the "resent_at" field.
+func (_u *AttemptUpdate) SetResentAt(v time.Time) *AttemptUpdate {
+	_u.mutation.SetResentAt(v)
+	return _u
+}
+
+// SetNillableResentAt sets the "resent_at" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableResentAt(v *time.Time) *AttemptUpdate {
+	if v != nil {
+		_u.SetResentAt(*v)
+	}
+	return _u
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (_u *AttemptUpdate) ClearResentAt() *AttemptUpdate {
+	_u.mutation.ClearResentAt()
+	return _u
+}
+
 // SetCompletesID sets the "completes" edge to the Job entity by ID.
 func (_u *AttemptUpdate) SetCompletesID(id string) *AttemptUpdate {
 	_u.mutation.SetCompletesID(id)
@@ -507,6 +588,11 @@ func (_u *AttemptUpdate) check() error {
 			return &ValidationError{Name: "state", err: fmt.Errorf(`ent: validator failed for field "Attempt.state": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Asked(); ok {
+		if err := attempt.AskedValidator(v); err != nil {
+			return &ValidationError{Name: "asked", err: fmt.Errorf(`ent: validator failed for field "Attempt.asked": %w`, err)}
+		}
+	}
 	if _u.mutation.JobCleared() && len(_u.mutation.JobIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Attempt.job"`)
 	}
@@ -600,6 +686,12 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.SentAtCleared() {
 		_spec.ClearField(attempt.FieldSentAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+	}
+	if _u.mutation.SentToCleared() {
+		_spec.ClearField(attempt.FieldSentTo, field.TypeString)
+	}
 	if value, ok := _u.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)
 	}
@@ -644,6 +736,24 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.LeaseExpiresAtCleared() {
 		_spec.ClearField(attempt.FieldLeaseExpiresAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AskAt(); ok {
+		_spec.SetField(attempt.FieldAskAt, field.TypeTime, value)
+	}
+	if _u.mutation.AskAtCleared() {
+		_spec.ClearField(attempt.FieldAskAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Asked(); ok {
+		_spec.SetField(attempt.FieldAsked, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAsked(); ok {
+		_spec.AddField(attempt.FieldAsked, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ResentAt(); ok {
+		_spec.SetField(attempt.FieldResentAt, field.TypeTime, value)
+	}
+	if _u.mutation.ResentAtCleared() {
+		_spec.ClearField(attempt.FieldResentAt, field.TypeTime)
 	}
 	if _u.mutation.CompletesCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -970,6 +1080,26 @@ func (_u *AttemptUpdateOne) ClearSentAt() *AttemptUpdateOne {
 	return _u
 }
 
+// SetSentTo sets the "sent_to" field.
+func (_u *AttemptUpdateOne) SetSentTo(v string) *AttemptUpdateOne {
+	_u.mutation.SetSentTo(v)
+	return _u
+}
+
+// SetNillableSentTo sets the "sent_to" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableSentTo(v *string) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetSentTo(*v)
+	}
+	return _u
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (_u *AttemptUpdateOne) ClearSentTo() *AttemptUpdateOne {
+	_u.mutation.ClearSentTo()
+	return _u
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (_u *AttemptUpdateOne) SetAcknowledgedAt(v time.Time) *AttemptUpdateOne {
 	_u.mutation.SetAcknowledgedAt(v)
@@ -1117,6 +1247,67 @@ func (_u *AttemptUpdateOne) ClearLeaseExpiresAt() *AttemptUpdateOne {
 	return _u
 }
 
+// SetAskAt sets the "ask_at" field.
+func (_u *AttemptUpdateOne) SetAskAt(v time.Time) *AttemptUpdateOne {
+	_u.mutation.SetAskAt(v)
+	return _u
+}
+
+// SetNillableAskAt sets the "ask_at" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableAskAt(v *time.Time) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetAskAt(*v)
+	}
+	return _u
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (_u *AttemptUpdateOne) ClearAskAt() *AttemptUpdateOne {
+	_u.mutation.ClearAskAt()
+	return _u
+}
+
+// SetAsked sets the "asked" field.
+func (_u *AttemptUpdateOne) SetAsked(v int) *AttemptUpdateOne {
+	_u.mutation.ResetAsked()
+	_u.mutation.SetAsked(v)
+	return _u
+}
+
+// SetNillableAsked sets the "asked" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableAsked(v *int) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetAsked(*v)
+	}
+	return _u
+}
+
+// AddAsked adds value to the "asked" field.
+func (_u *AttemptUpdateOne) AddAsked(v int) *AttemptUpdateOne {
+	_u.mutation.AddAsked(v)
+	return _u
+}
+
+// SetResentAt sets the "resent_at" field.
+func (_u *AttemptUpdateOne) SetResentAt(v time.Time) *AttemptUpdateOne {
+	_u.mutation.SetResentAt(v)
+	return _u
+}
+
+// SetNillableResentAt sets the "resent_at" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableResentAt(v *time.Time) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetResentAt(*v)
+	}
+	return _u
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (_u *AttemptUpdateOne) ClearResentAt() *AttemptUpdateOne {
+	_u.mutation.ClearResentAt()
+	return _u
+}
+
 // SetCompletesID sets the "completes" edge to the Job entity by ID.
 func (_u *AttemptUpdateOne) SetCompletesID(id string) *AttemptUpdateOne {
 	_u.mutation.SetCompletesID(id)
@@ -1230,6 +1421,11 @@ func (_u *AttemptUpdateOne) check() error {
 			return &ValidationError{Name: "state", err: fmt.Errorf(`ent: validator failed for field "Attempt.state": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Asked(); ok {
+		if err := attempt.AskedValidator(v); err != nil {
+			return &ValidationError{Name: "asked", err: fmt.Errorf(`ent: validator failed for field "Attempt.asked": %w`, err)}
+		}
+	}
 	if _u.mutation.JobCleared() && len(_u.mutation.JobIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Attempt.job"`)
 	}
@@ -1340,6 +1536,12 @@ func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err er
 	if _u.mutation.SentAtCleared() {
 		_spec.ClearField(attempt.FieldSentAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.SentTo(); ok {
+		_spec.SetField(attempt.FieldSentTo, field.TypeString, value)
+	}
+	if _u.mutation.SentToCleared() {
+		_spec.ClearField(attempt.FieldSentTo, field.TypeString)
+	}
 	if value, ok := _u.mutation.AcknowledgedAt(); ok {
 		_spec.SetField(attempt.FieldAcknowledgedAt, field.TypeTime, value)
 	}
@@ -1384,6 +1586,24 @@ func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err er
 	}
 	if _u.mutation.LeaseExpiresAtCleared() {
 		_spec.ClearField(attempt.FieldLeaseExpiresAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AskAt(); ok {
+		_spec.SetField(attempt.FieldAskAt, field.TypeTime, value)
+	}
+	if _u.mutation.AskAtCleared() {
+		_spec.ClearField(attempt.FieldAskAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Asked(); ok {
+		_spec.SetField(attempt.FieldAsked, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAsked(); ok {
+		_spec.AddField(attempt.FieldAsked, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ResentAt(); ok {
+		_spec.SetField(attempt.FieldResentAt, field.TypeTime, value)
+	}
+	if _u.mutation.ResentAtCleared() {
+		_spec.ClearField(attempt.FieldResentAt, field.TypeTime)
 	}
 	if _u.mutation.CompletesCleared() {
 		edge := &sqlgraph.EdgeSpec{

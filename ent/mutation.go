@@ -65,6 +65,7 @@ type AttemptMutation struct {
 	created_at              *time.Time
 	due_at                  *time.Time
 	sent_at                 *time.Time
+	sent_to                 *string
 	acknowledged_at         *time.Time
 	finished_at             *time.Time
 	provider_request_id     *string
@@ -73,6 +74,10 @@ type AttemptMutation struct {
 	addqueue_entry          *int64
 	lease_token             *string
 	lease_expires_at        *time.Time
+	ask_at                  *time.Time
+	asked                   *int
+	addasked                *int
+	resent_at               *time.Time
 	clearedFields           map[string]struct{}
 	job                     *string
 	clearedjob              bool
@@ -1022,6 +1027,55 @@ func (m *AttemptMutation) ResetSentAt() {
 	delete(m.clearedFields, attempt.FieldSentAt)
 }
 
+// SetSentTo sets the "sent_to" field.
+func (m *AttemptMutation) SetSentTo(s string) {
+	m.sent_to = &s
+}
+
+// SentTo returns the value of the "sent_to" field in the mutation.
+func (m *AttemptMutation) SentTo() (r string, exists bool) {
+	v := m.sent_to
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSentTo returns the old "sent_to" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldSentTo(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSentTo is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSentTo requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSentTo: %w", err)
+	}
+	return oldValue.SentTo, nil
+}
+
+// ClearSentTo clears the value of the "sent_to" field.
+func (m *AttemptMutation) ClearSentTo() {
+	m.sent_to = nil
+	m.clearedFields[attempt.FieldSentTo] = struct{}{}
+}
+
+// SentToCleared returns if the "sent_to" field was cleared in this mutation.
+func (m *AttemptMutation) SentToCleared() bool {
+	_, ok := m.clearedFields[attempt.FieldSentTo]
+	return ok
+}
+
+// ResetSentTo resets all changes to the "sent_to" field.
+func (m *AttemptMutation) ResetSentTo() {
+	m.sent_to = nil
+	delete(m.clearedFields, attempt.FieldSentTo)
+}
+
 // SetAcknowledgedAt sets the "acknowledged_at" field.
 func (m *AttemptMutation) SetAcknowledgedAt(t time.Time) {
 	m.acknowledged_at = &t
@@ -1386,6 +1440,160 @@ func (m *AttemptMutation) ResetLeaseExpiresAt() {
 	delete(m.clearedFields, attempt.FieldLeaseExpiresAt)
 }
 
+// SetAskAt sets the "ask_at" field.
+func (m *AttemptMutation) SetAskAt(t time.Time) {
+	m.ask_at = &t
+}
+
+// AskAt returns the value of the "ask_at" field in the mutation.
+func (m *AttemptMutation) AskAt() (r time.Time, exists bool) {
+	v := m.ask_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskAt returns the old "ask_at" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldAskAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskAt: %w", err)
+	}
+	return oldValue.AskAt, nil
+}
+
+// ClearAskAt clears the value of the "ask_at" field.
+func (m *AttemptMutation) ClearAskAt() {
+	m.ask_at = nil
+	m.clearedFields[attempt.FieldAskAt] = struct{}{}
+}
+
+// AskAtCleared returns if the "ask_at" field was cleared in this mutation.
+func (m *AttemptMutation) AskAtCleared() bool {
+	_, ok := m.clearedFields[attempt.FieldAskAt]
+	return ok
+}
+
+// ResetAskAt resets all changes to the "ask_at" field.
+func (m *AttemptMutation) ResetAskAt() {
+	m.ask_at = nil
+	delete(m.clearedFields, attempt.FieldAskAt)
+}
+
+// SetAsked sets the "asked" field.
+func (m *AttemptMutation) SetAsked(i int) {
+	m.asked = &i
+	m.addasked = nil
+}
+
+// Asked returns the value of the "asked" field in the mutation.
+func (m *AttemptMutation) Asked() (r int, exists bool) {
+	v := m.asked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAsked returns the old "asked" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldAsked(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAsked is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAsked requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAsked: %w", err)
+	}
+	return oldValue.Asked, nil
+}
+
+// AddAsked adds i to the "asked" field.
+func (m *AttemptMutation) AddAsked(i int) {
+	if m.addasked != nil {
+		*m.addasked += i
+	} else {
+		m.addasked = &i
+	}
+}
+
+// AddedAsked returns the value that was added to the "asked" field in this mutation.
+func (m *AttemptMutation) AddedAsked() (r int, exists bool) {
+	v := m.addasked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAsked resets all changes to the "asked" field.
+func (m *AttemptMutation) ResetAsked() {
+	m.asked = nil
+	m.addasked = nil
+}
+
+// SetResentAt sets the "resent_at" field.
+func (m *AttemptMutation) SetResentAt(t time.Time) {
+	m.resent_at = &t
+}
+
+// ResentAt returns the value of the "resent_at" field in the mutation.
+func (m *AttemptMutation) ResentAt() (r time.Time, exists bool) {
+	v := m.resent_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResentAt returns the old "resent_at" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldResentAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResentAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResentAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResentAt: %w", err)
+	}
+	return oldValue.ResentAt, nil
+}
+
+// ClearResentAt clears the value of the "resent_at" field.
+func (m *AttemptMutation) ClearResentAt() {
+	m.resent_at = nil
+	m.clearedFields[attempt.FieldResentAt] = struct{}{}
+}
+
+// ResentAtCleared returns if the "resent_at" field was cleared in this mutation.
+func (m *AttemptMutation) ResentAtCleared() bool {
+	_, ok := m.clearedFields[attempt.FieldResentAt]
+	return ok
+}
+
+// ResetResentAt resets all changes to the "resent_at" field.
+func (m *AttemptMutation) ResetResentAt() {
+	m.resent_at = nil
+	delete(m.clearedFields, attempt.FieldResentAt)
+}
+
 // ClearJob clears the "job" edge to the Job entity.
 func (m *AttemptMutation) ClearJob() {
 	m.clearedjob = true
@@ -1540,7 +1748,7 @@ func (m *AttemptMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AttemptMutation) Fields() []string {
-	fields := make([]string, 0, 24)
+	fields := make([]string, 0, 28)
 	if m.job != nil {
 		fields = append(fields, attempt.FieldJobID)
 	}
@@ -1592,6 +1800,9 @@ func (m *AttemptMutation) Fields() []string {
 	if m.sent_at != nil {
 		fields = append(fields, attempt.FieldSentAt)
 	}
+	if m.sent_to != nil {
+		fields = append(fields, attempt.FieldSentTo)
+	}
 	if m.acknowledged_at != nil {
 		fields = append(fields, attempt.FieldAcknowledgedAt)
 	}
@@ -1612,6 +1823,15 @@ func (m *AttemptMutation) Fields() []string {
 	}
 	if m.lease_expires_at != nil {
 		fields = append(fields, attempt.FieldLeaseExpiresAt)
+	}
+	if m.ask_at != nil {
+		fields = append(fields, attempt.FieldAskAt)
+	}
+	if m.asked != nil {
+		fields = append(fields, attempt.FieldAsked)
+	}
+	if m.resent_at != nil {
+		fields = append(fields, attempt.FieldResentAt)
 	}
 	return fields
 }
@@ -1655,6 +1875,8 @@ func (m *AttemptMutation) Field(name string) (ent.Value, bool) {
 		return m.DueAt()
 	case attempt.FieldSentAt:
 		return m.SentAt()
+	case attempt.FieldSentTo:
+		return m.SentTo()
 	case attempt.FieldAcknowledgedAt:
 		return m.AcknowledgedAt()
 	case attempt.FieldFinishedAt:
@@ -1669,6 +1891,12 @@ func (m *AttemptMutation) Field(name string) (ent.Value, bool) {
 		return m.LeaseToken()
 	case attempt.FieldLeaseExpiresAt:
 		return m.LeaseExpiresAt()
+	case attempt.FieldAskAt:
+		return m.AskAt()
+	case attempt.FieldAsked:
+		return m.Asked()
+	case attempt.FieldResentAt:
+		return m.ResentAt()
 	}
 	return nil, false
 }
@@ -1712,6 +1940,8 @@ func (m *AttemptMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldDueAt(ctx)
 	case attempt.FieldSentAt:
 		return m.OldSentAt(ctx)
+	case attempt.FieldSentTo:
+		return m.OldSentTo(ctx)
 	case attempt.FieldAcknowledgedAt:
 		return m.OldAcknowledgedAt(ctx)
 	case attempt.FieldFinishedAt:
@@ -1726,6 +1956,12 @@ func (m *AttemptMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldLeaseToken(ctx)
 	case attempt.FieldLeaseExpiresAt:
 		return m.OldLeaseExpiresAt(ctx)
+	case attempt.FieldAskAt:
+		return m.OldAskAt(ctx)
+	case attempt.FieldAsked:
+		return m.OldAsked(ctx)
+	case attempt.FieldResentAt:
+		return m.OldResentAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown Attempt field %s", name)
 }
@@ -1854,6 +2090,13 @@ func (m *AttemptMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSentAt(v)
 		return nil
+	case attempt.FieldSentTo:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSentTo(v)
+		return nil
 	case attempt.FieldAcknowledgedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -1903,6 +2146,27 @@ func (m *AttemptMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetLeaseExpiresAt(v)
 		return nil
+	case attempt.FieldAskAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskAt(v)
+		return nil
+	case attempt.FieldAsked:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAsked(v)
+		return nil
+	case attempt.FieldResentAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResentAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Attempt field %s", name)
 }
@@ -1929,6 +2193,9 @@ func (m *AttemptMutation) AddedFields() []string {
 	if m.addqueue_entry != nil {
 		fields = append(fields, attempt.FieldQueueEntry)
 	}
+	if m.addasked != nil {
+		fields = append(fields, attempt.FieldAsked)
+	}
 	return fields
 }
 
@@ -1949,6 +2216,8 @@ func (m *AttemptMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedOutputTokens()
 	case attempt.FieldQueueEntry:
 		return m.AddedQueueEntry()
+	case attempt.FieldAsked:
+		return m.AddedAsked()
 	}
 	return nil, false
 }
@@ -2000,6 +2269,13 @@ func (m *AttemptMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddQueueEntry(v)
 		return nil
+	case attempt.FieldAsked:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAsked(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Attempt numeric field %s", name)
 }
@@ -2035,6 +2311,9 @@ func (m *AttemptMutation) ClearedFields() []string {
 	if m.FieldCleared(attempt.FieldSentAt) {
 		fields = append(fields, attempt.FieldSentAt)
 	}
+	if m.FieldCleared(attempt.FieldSentTo) {
+		fields = append(fields, attempt.FieldSentTo)
+	}
 	if m.FieldCleared(attempt.FieldAcknowledgedAt) {
 		fields = append(fields, attempt.FieldAcknowledgedAt)
 	}
@@ -2055,6 +2334,12 @@ func (m *AttemptMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(attempt.FieldLeaseExpiresAt) {
 		fields = append(fields, attempt.FieldLeaseExpiresAt)
+	}
+	if m.FieldCleared(attempt.FieldAskAt) {
+		fields = append(fields, attempt.FieldAskAt)
+	}
+	if m.FieldCleared(attempt.FieldResentAt) {
+		fields = append(fields, attempt.FieldResentAt)
 	}
 	return fields
 }
@@ -2097,6 +2382,9 @@ func (m *AttemptMutation) ClearField(name string) error {
 	case attempt.FieldSentAt:
 		m.ClearSentAt()
 		return nil
+	case attempt.FieldSentTo:
+		m.ClearSentTo()
+		return nil
 	case attempt.FieldAcknowledgedAt:
 		m.ClearAcknowledgedAt()
 		return nil
@@ -2117,6 +2405,12 @@ func (m *AttemptMutation) ClearField(name string) error {
 		return nil
 	case attempt.FieldLeaseExpiresAt:
 		m.ClearLeaseExpiresAt()
+		return nil
+	case attempt.FieldAskAt:
+		m.ClearAskAt()
+		return nil
+	case attempt.FieldResentAt:
+		m.ClearResentAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Attempt nullable field %s", name)
@@ -2177,6 +2471,9 @@ func (m *AttemptMutation) ResetField(name string) error {
 	case attempt.FieldSentAt:
 		m.ResetSentAt()
 		return nil
+	case attempt.FieldSentTo:
+		m.ResetSentTo()
+		return nil
 	case attempt.FieldAcknowledgedAt:
 		m.ResetAcknowledgedAt()
 		return nil
@@ -2197,6 +2494,15 @@ func (m *AttemptMutation) ResetField(name string) error {
 		return nil
 	case attempt.FieldLeaseExpiresAt:
 		m.ResetLeaseExpiresAt()
+		return nil
+	case attempt.FieldAskAt:
+		m.ResetAskAt()
+		return nil
+	case attempt.FieldAsked:
+		m.ResetAsked()
+		return nil
+	case attempt.FieldResentAt:
+		m.ResetResentAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Attempt field %s", name)

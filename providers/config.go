@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/big"
@@ -83,6 +85,13 @@ func (c Config) WithDefaults() Config {
 		c.MaxConcurrency = DefaultMaxConcurrency
 	}
 	return c
+}
+
+// Endpoint names where requests of this configuration go: "sha256:" and 64 hex digits. Equal endpoints know the same
+// idempotency keys, as far as the configuration tells; the account behind the API key is not part of it.
+func (c Config) Endpoint() string {
+	sum := sha256.Sum256([]byte(c.Name + "\n" + c.Kind + "\n" + strings.TrimRight(c.BaseURL, "/")))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // ConfigError is one mistake in a provider's configuration. Problem never holds a secret.

@@ -12,7 +12,8 @@ import (
 
 // Provider sends requests to one configured provider.
 type Provider interface {
-	// Send makes exactly one request and returns how it ended; it never retries. It reports to r, in order and from the
+	// Send makes exactly one request and returns how it ended; it never retries. A provider that is configured as idempotent
+	// may be sent the same request again later, with the same AttemptID. It reports to r, in order and from the
 	// calling goroutine. After a time-out or a silence it calls r.Unknown and, while the connection is open, goes on
 	// listening until Linger is over, so the returned outcome may still be Completed or Failed. A cancelled ctx ends it
 	// soon with the code ABORTED: Failed if the request never began to be written, else Unknown.
@@ -20,6 +21,23 @@ type Provider interface {
 
 	// AdapterVersion changes when the adapter's requests or its reading of answers change, so that contracts are run anew.
 	AdapterVersion() string
+}
+
+// Retriever is a Provider that can be asked later what became of a request.
+type Retriever interface {
+	// Retrieve asks by the handle that came with the acknowledgement. It has no effects and may be called any number of
+	// times, by any process. Completed and Failed are how the request itself ended; Unknown means that the provider still
+	// works on it or cannot tell. An error means that it could not be asked. It ends soon after ctx does.
+	Retrieve(ctx context.Context, q Query) (Outcome, error)
+}
+
+// Query names a request of before.
+type Query struct {
+	AttemptID       string
+	Handle          string
+	Model           string
+	MaxOutputTokens int // as the request had it
+	Traceparent     string
 }
 
 // Request is one attempt's call. It always holds the original intent, never another attempt's answer.

@@ -52,6 +52,8 @@ const (
 	FieldDueAt = "due_at"
 	// FieldSentAt holds the string denoting the sent_at field in the database.
 	FieldSentAt = "sent_at"
+	// FieldSentTo holds the string denoting the sent_to field in the database.
+	FieldSentTo = "sent_to"
 	// FieldAcknowledgedAt holds the string denoting the acknowledged_at field in the database.
 	FieldAcknowledgedAt = "acknowledged_at"
 	// FieldFinishedAt holds the string denoting the finished_at field in the database.
@@ -66,6 +68,12 @@ const (
 	FieldLeaseToken = "lease_token"
 	// FieldLeaseExpiresAt holds the string denoting the lease_expires_at field in the database.
 	FieldLeaseExpiresAt = "lease_expires_at"
+	// FieldAskAt holds the string denoting the ask_at field in the database.
+	FieldAskAt = "ask_at"
+	// FieldAsked holds the string denoting the asked field in the database.
+	FieldAsked = "asked"
+	// FieldResentAt holds the string denoting the resent_at field in the database.
+	FieldResentAt = "resent_at"
 	// EdgeJob holds the string denoting the job edge name in mutations.
 	EdgeJob = "job"
 	// EdgeCompletes holds the string denoting the completes edge name in mutations.
@@ -117,6 +125,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldDueAt,
 	FieldSentAt,
+	FieldSentTo,
 	FieldAcknowledgedAt,
 	FieldFinishedAt,
 	FieldProviderRequestID,
@@ -124,6 +133,9 @@ var Columns = []string{
 	FieldQueueEntry,
 	FieldLeaseToken,
 	FieldLeaseExpiresAt,
+	FieldAskAt,
+	FieldAsked,
+	FieldResentAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -154,6 +166,10 @@ var (
 	DefaultCreatedAt func() time.Time
 	// DefaultDueAt holds the default value on creation for the "due_at" field.
 	DefaultDueAt func() time.Time
+	// DefaultAsked holds the default value on creation for the "asked" field.
+	DefaultAsked int
+	// AskedValidator is a validator for the "asked" field. It is called by the builders before save.
+	AskedValidator func(int) error
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() string
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -307,6 +323,11 @@ func BySentAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSentAt, opts...).ToFunc()
 }
 
+// BySentTo orders the results by the sent_to field.
+func BySentTo(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSentTo, opts...).ToFunc()
+}
+
 // ByAcknowledgedAt orders the results by the acknowledged_at field.
 func ByAcknowledgedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAcknowledgedAt, opts...).ToFunc()
@@ -340,6 +361,21 @@ func ByLeaseToken(opts ...sql.OrderTermOption) OrderOption {
 // ByLeaseExpiresAt orders the results by the lease_expires_at field.
 func ByLeaseExpiresAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLeaseExpiresAt, opts...).ToFunc()
+}
+
+// ByAskAt orders the results by the ask_at field.
+func ByAskAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskAt, opts...).ToFunc()
+}
+
+// ByAsked orders the results by the asked field.
+func ByAsked(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAsked, opts...).ToFunc()
+}
+
+// ByResentAt orders the results by the resent_at field.
+func ByResentAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldResentAt, opts...).ToFunc()
 }
 
 // ByJobField orders the results by job field.

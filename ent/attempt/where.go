@@ -140,6 +140,11 @@ func SentAt(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldSentAt, v))
 }
 
+// SentTo applies equality check predicate on the "sent_to" field. It's identical to SentToEQ.
+func SentTo(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldSentTo, v))
+}
+
 // AcknowledgedAt applies equality check predicate on the "acknowledged_at" field. It's identical to AcknowledgedAtEQ.
 func AcknowledgedAt(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldAcknowledgedAt, v))
@@ -173,6 +178,21 @@ func LeaseToken(v string) predicate.Attempt {
 // LeaseExpiresAt applies equality check predicate on the "lease_expires_at" field. It's identical to LeaseExpiresAtEQ.
 func LeaseExpiresAt(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldLeaseExpiresAt, v))
+}
+
+// AskAt applies equality check predicate on the "ask_at" field. It's identical to AskAtEQ.
+func AskAt(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldAskAt, v))
+}
+
+// Asked applies equality check predicate on the "asked" field. It's identical to AskedEQ.
+func Asked(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldAsked, v))
+}
+
+// ResentAt applies equality check predicate on the "resent_at" field. It's identical to ResentAtEQ.
+func ResentAt(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldResentAt, v))
 }
 
 // JobIDEQ applies the EQ predicate on the "job_id" field.
@@ -1025,6 +1045,81 @@ func SentAtNotNil() predicate.Attempt {
 	return predicate.Attempt(sql.FieldNotNull(FieldSentAt))
 }
 
+// SentToEQ applies the EQ predicate on the "sent_to" field.
+func SentToEQ(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldSentTo, v))
+}
+
+// SentToNEQ applies the NEQ predicate on the "sent_to" field.
+func SentToNEQ(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldSentTo, v))
+}
+
+// SentToIn applies the In predicate on the "sent_to" field.
+func SentToIn(vs ...string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldSentTo, vs...))
+}
+
+// SentToNotIn applies the NotIn predicate on the "sent_to" field.
+func SentToNotIn(vs ...string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldSentTo, vs...))
+}
+
+// SentToGT applies the GT predicate on the "sent_to" field.
+func SentToGT(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldSentTo, v))
+}
+
+// SentToGTE applies the GTE predicate on the "sent_to" field.
+func SentToGTE(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldSentTo, v))
+}
+
+// SentToLT applies the LT predicate on the "sent_to" field.
+func SentToLT(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldSentTo, v))
+}
+
+// SentToLTE applies the LTE predicate on the "sent_to" field.
+func SentToLTE(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldSentTo, v))
+}
+
+// SentToContains applies the Contains predicate on the "sent_to" field.
+func SentToContains(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldContains(FieldSentTo, v))
+}
+
+// SentToHasPrefix applies the HasPrefix predicate on the "sent_to" field.
+func SentToHasPrefix(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldHasPrefix(FieldSentTo, v))
+}
+
+// SentToHasSuffix applies the HasSuffix predicate on the "sent_to" field.
+func SentToHasSuffix(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldHasSuffix(FieldSentTo, v))
+}
+
+// SentToIsNil applies the IsNil predicate on the "sent_to" field.
+func SentToIsNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldIsNull(FieldSentTo))
+}
+
+// SentToNotNil applies the NotNil predicate on the "sent_to" field.
+func SentToNotNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotNull(FieldSentTo))
+}
+
+// SentToEqualFold applies the EqualFold predicate on the "sent_to" field.
+func SentToEqualFold(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEqualFold(FieldSentTo, v))
+}
+
+// SentToContainsFold applies the ContainsFold predicate on the "sent_to" field.
+func SentToContainsFold(v string) predicate.Attempt {
+	return predicate.Attempt(sql.FieldContainsFold(FieldSentTo, v))
+}
+
 // AcknowledgedAtEQ applies the EQ predicate on the "acknowledged_at" field.
 func AcknowledgedAtEQ(v time.Time) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldAcknowledgedAt, v))
@@ -1448,6 +1543,146 @@ func LeaseExpiresAtIsNil() predicate.Attempt {
 // LeaseExpiresAtNotNil applies the NotNil predicate on the "lease_expires_at" field.
 func LeaseExpiresAtNotNil() predicate.Attempt {
 	return predicate.Attempt(sql.FieldNotNull(FieldLeaseExpiresAt))
+}
+
+// AskAtEQ applies the EQ predicate on the "ask_at" field.
+func AskAtEQ(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldAskAt, v))
+}
+
+// AskAtNEQ applies the NEQ predicate on the "ask_at" field.
+func AskAtNEQ(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldAskAt, v))
+}
+
+// AskAtIn applies the In predicate on the "ask_at" field.
+func AskAtIn(vs ...time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldAskAt, vs...))
+}
+
+// AskAtNotIn applies the NotIn predicate on the "ask_at" field.
+func AskAtNotIn(vs ...time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldAskAt, vs...))
+}
+
+// AskAtGT applies the GT predicate on the "ask_at" field.
+func AskAtGT(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldAskAt, v))
+}
+
+// AskAtGTE applies the GTE predicate on the "ask_at" field.
+func AskAtGTE(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldAskAt, v))
+}
+
+// AskAtLT applies the LT predicate on the "ask_at" field.
+func AskAtLT(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldAskAt, v))
+}
+
+// AskAtLTE applies the LTE predicate on the "ask_at" field.
+func AskAtLTE(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldAskAt, v))
+}
+
+// AskAtIsNil applies the IsNil predicate on the "ask_at" field.
+func AskAtIsNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldIsNull(FieldAskAt))
+}
+
+// AskAtNotNil applies the NotNil predicate on the "ask_at" field.
+func AskAtNotNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotNull(FieldAskAt))
+}
+
+// AskedEQ applies the EQ predicate on the "asked" field.
+func AskedEQ(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldAsked, v))
+}
+
+// AskedNEQ applies the NEQ predicate on the "asked" field.
+func AskedNEQ(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldAsked, v))
+}
+
+// AskedIn applies the In predicate on the "asked" field.
+func AskedIn(vs ...int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldAsked, vs...))
+}
+
+// AskedNotIn applies the NotIn predicate on the "asked" field.
+func AskedNotIn(vs ...int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldAsked, vs...))
+}
+
+// AskedGT applies the GT predicate on the "asked" field.
+func AskedGT(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldAsked, v))
+}
+
+// AskedGTE applies the GTE predicate on the "asked" field.
+func AskedGTE(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldAsked, v))
+}
+
+// AskedLT applies the LT predicate on the "asked" field.
+func AskedLT(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldAsked, v))
+}
+
+// AskedLTE applies the LTE predicate on the "asked" field.
+func AskedLTE(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldAsked, v))
+}
+
+// ResentAtEQ applies the EQ predicate on the "resent_at" field.
+func ResentAtEQ(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldResentAt, v))
+}
+
+// ResentAtNEQ applies the NEQ predicate on the "resent_at" field.
+func ResentAtNEQ(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldResentAt, v))
+}
+
+// ResentAtIn applies the In predicate on the "resent_at" field.
+func ResentAtIn(vs ...time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldResentAt, vs...))
+}
+
+// ResentAtNotIn applies the NotIn predicate on the "resent_at" field.
+func ResentAtNotIn(vs ...time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldResentAt, vs...))
+}
+
+// ResentAtGT applies the GT predicate on the "resent_at" field.
+func ResentAtGT(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldResentAt, v))
+}
+
+// ResentAtGTE applies the GTE predicate on the "resent_at" field.
+func ResentAtGTE(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldResentAt, v))
+}
+
+// ResentAtLT applies the LT predicate on the "resent_at" field.
+func ResentAtLT(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldResentAt, v))
+}
+
+// ResentAtLTE applies the LTE predicate on the "resent_at" field.
+func ResentAtLTE(v time.Time) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldResentAt, v))
+}
+
+// ResentAtIsNil applies the IsNil predicate on the "resent_at" field.
+func ResentAtIsNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldIsNull(FieldResentAt))
+}
+
+// ResentAtNotNil applies the NotNil predicate on the "resent_at" field.
+func ResentAtNotNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotNull(FieldResentAt))
 }
 
 // HasJob applies the HasEdge predicate on the "job" edge.

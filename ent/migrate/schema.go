@@ -28,6 +28,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "due_at", Type: field.TypeTime},
 		{Name: "sent_at", Type: field.TypeTime, Nullable: true},
+		{Name: "sent_to", Type: field.TypeString, Nullable: true},
 		{Name: "acknowledged_at", Type: field.TypeTime, Nullable: true},
 		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
 		{Name: "provider_request_id", Type: field.TypeString, Nullable: true},
@@ -35,6 +36,9 @@ var (
 		{Name: "queue_entry", Type: field.TypeInt64, Nullable: true},
 		{Name: "lease_token", Type: field.TypeString, Nullable: true},
 		{Name: "lease_expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ask_at", Type: field.TypeTime, Nullable: true},
+		{Name: "asked", Type: field.TypeInt, Default: 0},
+		{Name: "resent_at", Type: field.TypeTime, Nullable: true},
 		{Name: "job_id", Type: field.TypeString},
 	}
 	// AttemptsTable holds the schema information for the "attempts" table.
@@ -45,7 +49,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "attempts_jobs_attempts",
-				Columns:    []*schema.Column{AttemptsColumns[24]},
+				Columns:    []*schema.Column{AttemptsColumns[28]},
 				RefColumns: []*schema.Column{JobsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -54,12 +58,12 @@ var (
 			{
 				Name:    "attempt_job_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{AttemptsColumns[24], AttemptsColumns[1]},
+				Columns: []*schema.Column{AttemptsColumns[28], AttemptsColumns[1]},
 			},
 			{
 				Name:    "attempt_one_starting",
 				Unique:  true,
-				Columns: []*schema.Column{AttemptsColumns[24]},
+				Columns: []*schema.Column{AttemptsColumns[28]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'STARTING'",
 				},
@@ -67,7 +71,7 @@ var (
 			{
 				Name:    "attempt_leased",
 				Unique:  false,
-				Columns: []*schema.Column{AttemptsColumns[23]},
+				Columns: []*schema.Column{AttemptsColumns[24]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "lease_expires_at IS NOT NULL",
 				},
@@ -78,6 +82,14 @@ var (
 				Columns: []*schema.Column{AttemptsColumns[15]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'STARTING'",
+				},
+			},
+			{
+				Name:    "attempt_unknown",
+				Unique:  false,
+				Columns: []*schema.Column{AttemptsColumns[25]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'UNKNOWN'",
 				},
 			},
 			{

@@ -53,6 +53,12 @@ func init() {
 	attemptDescDueAt := attemptFields[16].Descriptor()
 	// attempt.DefaultDueAt holds the default value on creation for the due_at field.
 	attempt.DefaultDueAt = attemptDescDueAt.Default.(func() time.Time)
+	// attemptDescAsked is the schema descriptor for asked field.
+	attemptDescAsked := attemptFields[27].Descriptor()
+	// attempt.DefaultAsked holds the default value on creation for the asked field.
+	attempt.DefaultAsked = attemptDescAsked.Default.(int)
+	// attempt.AskedValidator is a validator for the "asked" field. It is called by the builders before save.
+	attempt.AskedValidator = attemptDescAsked.Validators[0].(func(int) error)
 	// attemptDescID is the schema descriptor for id field.
 	attemptDescID := attemptFields[0].Descriptor()
 	// attempt.DefaultID holds the default value on creation for the id field.

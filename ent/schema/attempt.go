@@ -54,7 +54,9 @@ func (Attempt) Fields() []ent.Field {
 		field.Time("due_at").Default(now).Annotations(internal).
 			Comment("Not sent before: the end of a retry's back-off."),
 		field.Time("sent_at").Optional().Nillable().
-			Comment("Committed before dialling; once set, the request is never sent again."),
+			Comment("Committed before dialling; once set, the request is never sent again but under the same key, to a provider that is declared idempotent."),
+		field.String("sent_to").Optional().Nillable().Annotations(internal).
+			Comment("Which endpoint knows the attempt's key; the request is sent again to no other."),
 		field.Time("acknowledged_at").Optional().Nillable(),
 		field.Time("finished_at").Optional().Nillable(),
 		field.String("provider_request_id").Optional().Nillable().Annotations(entgql.MapsTo("providerRequestId")),
@@ -64,6 +66,12 @@ func (Attempt) Fields() []ent.Field {
 		field.String("lease_token").Optional().Nillable().Annotations(internal),
 		field.Time("lease_expires_at").Optional().Nillable().Annotations(internal).
 			Comment("By the database's clock."),
+		field.Time("ask_at").Optional().Nillable().Annotations(internal).
+			Comment("UNKNOWN: the provider is not asked again, and the request not re-sent, before; by the database's clock."),
+		field.Int("asked").NonNegative().Default(0).Annotations(internal).
+			Comment("UNKNOWN: how often the provider was asked or the request re-sent."),
+		field.Time("resent_at").Optional().Nillable().Annotations(internal).
+			Comment("The last re-send to a provider that is declared idempotent; by the database's clock."),
 	}
 }
 
@@ -87,6 +95,7 @@ func (Attempt) Indexes() []ent.Index {
 		index.Fields("lease_expires_at").StorageKey("attempt_leased").
 			Annotations(entsql.IndexWhere("lease_expires_at IS NOT NULL")),
 		index.Fields("due_at").StorageKey("attempt_waiting").Annotations(entsql.IndexWhere("state = 'STARTING'")),
+		index.Fields("ask_at").StorageKey("attempt_unknown").Annotations(entsql.IndexWhere("state = 'UNKNOWN'")),
 		index.Fields("state", "created_at"),
 	}
 }

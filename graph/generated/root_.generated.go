@@ -1257,7 +1257,7 @@ type Attempt implements Node {
   state: AttemptState!
   createdAt: Time!
   """
-  Committed before dialling; once set, the request is never sent again.
+  Committed before dialling; once set, the request is never sent again but under the same key, to a provider that is declared idempotent.
   """
   sentAt: Time
   acknowledgedAt: Time

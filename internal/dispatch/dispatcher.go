@@ -34,6 +34,10 @@ type Jobs interface {
 	Release(ctx context.Context, l *jobs.Lease) error
 	SweepLeases(ctx context.Context) (jobs.Swept, error)
 	SweepQueue(ctx context.Context) (jobs.Swept, error)
+	SweepPresumedDead(ctx context.Context, provider string, after time.Duration) (int, error)
+	Unanswered(ctx context.Context, q jobs.Question, limit int) ([]string, error)
+	Ask(ctx context.Context, q jobs.Question, attemptID string) (*jobs.Asked, error)
+	Unsettled(ctx context.Context, q *jobs.Asked) error
 }
 
 // Dispatcher works on the queue's entries and sweeps up after workers that died, here or elsewhere.
@@ -41,6 +45,7 @@ type Dispatcher struct {
 	queue    *Queue
 	jobs     Jobs
 	registry *providers.Registry
+	inquiry  []*inquiry
 	log      *slog.Logger
 
 	// send is the life of requests: it outlasts queue entries and ends in Stop.
@@ -53,7 +58,7 @@ type Dispatcher struct {
 
 // New returns a dispatcher that does nothing yet.
 func New(q *Queue, j Jobs, r *providers.Registry, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{queue: q, jobs: j, registry: r, log: log}
+	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), log: log}
 	d.send, d.cancelSend = context.WithCancelCause(context.Background())
 	q.work.dispatcher = d
 	return d
@@ -119,6 +124,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 				d.log.InfoContext(ctx, "swept up after a lost worker", "requeued", s.Requeued, "unknown", s.Unknown)
 			}
 		}
+		d.reconcile(ctx)
 		select {
 		case <-ctx.Done():
 			return

@@ -24,6 +24,8 @@ type reporter struct {
 	ack  *providers.Acknowledgement // until it is written
 	next time.Time                  // not tried again before
 
+	linger time.Duration // how long Send listens after Unknown
+
 	quiet time.Duration // silence after the acknowledgement that starts a hedge, 0 for never
 	timer *time.Timer
 }
@@ -65,7 +67,7 @@ func (r *reporter) acknowledge() {
 func (r *reporter) Unknown(f providers.Failure) {
 	r.stop()
 	r.unknown = true
-	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f)})
+	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f), Listens: r.linger})
 	r.free()
 }
 

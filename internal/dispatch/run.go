@@ -56,6 +56,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		d.release(ctx, l, log)
 		return
 	}
+	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
 		if !errors.Is(err, jobs.ErrNotYours) {
@@ -67,7 +68,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	*sent = true
-	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, quiet: hedgeAfter(l)}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, linger: target.Config.Linger, quiet: hedgeAfter(l)}
 	defer r.stop()
 	stopBeat := d.beat(ctx, cancel, l, log)
 	defer stopBeat()

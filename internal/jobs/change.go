@@ -23,6 +23,7 @@ const (
 	EventAttemptCreated  = "ATTEMPT_CREATED"
 	EventAttemptState    = "ATTEMPT_STATE"
 	EventAttemptRequeued = "ATTEMPT_REQUEUED"
+	EventAttemptResent   = "ATTEMPT_RESENT"
 	EventFallbackSkipped = "FALLBACK_SKIPPED"
 )
 

@@ -25,6 +25,7 @@ type Lease struct {
 	Attempt *ent.Attempt
 	Job     *ent.Job
 	Task    *tasks.Definition
+	SentTo  string // set by the worker before MarkSent: the endpoint that will know the attempt's key
 }
 
 // Take leases an attempt for the worker of a queue entry. It returns ErrNotYours if there is nothing to do for it.
@@ -74,6 +75,7 @@ func (s *Service) MarkSent(ctx context.Context, l *Lease) error {
 	}
 	n, err := s.store.Client().Attempt.Update().
 		Where(attempt.ID(l.Attempt.ID), attempt.StateEQ(attempt.StateSTARTING), attempt.SentAtIsNil(), attempt.LeaseToken(l.Token)).
+		SetSentTo(l.SentTo).
 		Modify(func(u *entsql.UpdateBuilder) { u.Set(attempt.FieldSentAt, entsql.Raw(s.store.Now(0))) }, s.renewLease).
 		Save(viewer.NewSystemContext(ctx))
 	if err != nil {

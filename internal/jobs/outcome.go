@@ -20,6 +20,7 @@ const (
 	CodeWorkerLost        = "WORKER_LOST"
 	CodeContractNotPassed = "CONTRACT_NOT_PASSED"
 	CodeResolved          = "RESOLVED_AS_FAILED"
+	CodePresumedDead      = "PRESUMED_DEAD"
 	CodeOutputNotJSON     = "OUTPUT_NOT_JSON"
 	CodeOutputInvalid     = "OUTPUT_INVALID"
 )
@@ -52,13 +53,20 @@ type Outcome struct {
 	Unknown           bool // the failure leaves open what the provider does
 	Usage             Usage
 	ProviderRequestID string
-	// Via is how the outcome became known, if it was not by the attempt's own request: ViaCallback. It stands in the
-	// event's detail as settledBy.
+	// Via is how the outcome became known, if it was not by the attempt's own request: ViaCallback, ViaAsked or ViaResent.
+	// It stands in the event's detail as settledBy.
 	Via string
+	// Listens is how much longer, after an Unknown outcome, its worker waits for a late answer. Nothing is re-sent before.
+	Listens time.Duration
 }
 
-// ViaCallback is Via for an outcome that the provider reported by itself.
-const ViaCallback = "callback"
+// What Via and an event's settledBy say.
+const (
+	ViaCallback     = "callback"       // the provider reported it by itself
+	ViaAsked        = "provider asked" // by the request's handle
+	ViaResent       = "re-sent"        // under the same key
+	ViaPresumedDead = "presumed dead"  // by policy
+)
 
 // clean makes a failure fit to be stored, whatever a provider wrote: a definite answer must not be lost over its words.
 func (f *Failure) clean() *Failure {

@@ -50,7 +50,7 @@ func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verd
 	case o.Failure == nil:
 		err = s.claim(sys, by, a, o, nil)
 	case o.Unknown:
-		err = s.change(sys, by, a.JobID, func(c *change) error { c.via = o.Via; return c.unknown(attemptID, o) })
+		err = s.change(sys, by, a.JobID, func(c *change) error { c.via = o.Via; return c.unknown(attemptID, o, s.askAfter(o.Listens)) })
 	default:
 		err = s.change(sys, by, a.JobID, func(c *change) error { c.via = o.Via; return c.failed(attemptID, o, nil) })
 	}
@@ -170,13 +170,18 @@ func greater(a, b *int) *int {
 }
 
 // unknown records that nobody can tell. It blocks new attempts and leaves the job's version alone, so that a late answer
-// can still win.
-func (c *change) unknown(attemptID string, o Outcome, guards ...predicate.Attempt) error {
+// can still win. askAt sets when the provider may be asked at the earliest; nil if it is not known whether a worker still
+// listens.
+func (c *change) unknown(attemptID string, o Outcome, askAt func(*ent.AttemptUpdate), guards ...predicate.Attempt) error {
 	a, err := c.find(attemptID)
 	if err != nil {
 		return err
 	}
-	if err := c.move(a, attempt.StateUNKNOWN, failureDetail(o.Failure), both(setFailure(o.Failure), setUsage(o)), guards...); err != nil {
+	set := both(setFailure(o.Failure), setUsage(o))
+	if askAt != nil {
+		set = both(set, askAt)
+	}
+	if err := c.move(a, attempt.StateUNKNOWN, failureDetail(o.Failure), set, guards...); err != nil {
 		return err
 	}
 	s, _ := whileOpen(c.attempts)

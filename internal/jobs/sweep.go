@@ -56,7 +56,7 @@ func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) er
 			return c.requeue(now, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
 		}
 		f := &Failure{Code: CodeWorkerLost, Message: "The worker died after it had sent the request; nobody can tell what became of it."}
-		return c.unknown(a.ID, Outcome{Failure: f}, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
+		return c.unknown(a.ID, Outcome{Failure: f}, nil, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
 	})
 	if err != nil {
 		return s.ignoreLost(sys, a, err)
