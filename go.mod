@@ -40,9 +40,12 @@ require ariga.io/atlas v0.32.1-0.20250325101103-175b25e1c1b9
 require go.uber.org/goleak v1.3.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/prometheus/client_golang v1.25.0
 	github.com/spf13/cobra v1.10.2
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+	golang.org/x/net v0.62.0
 )
 
 require (

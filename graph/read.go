@@ -77,7 +77,7 @@ func (r *Resolver) nodes(ctx context.Context, ids []string) ([]ent.Noder, error)
 // targets asks the gate about each target only if a task is given.
 func (r *Resolver) targets(ctx context.Context, task *string) ([]*model.Target, error) {
 	out := []*model.Target{}
-	for _, t := range r.Deps.Targets.Targets() {
+	for _, t := range r.Targets.Targets() {
 		out = append(out, &model.Target{ID: t.ID, Provider: t.Provider, Model: t.Model, Available: t.Available})
 	}
 	if task == nil {

@@ -103,7 +103,7 @@ func TestConnectionsPage(t *testing.T) {
 			require.False(t, seen[id], "no row comes twice")
 			seen[id] = true
 		}
-		if a.at(t, "jobs", "pageInfo", "hasNextPage") == false {
+		if more, ok := a.at(t, "jobs", "pageInfo", "hasNextPage").(bool); ok && !more {
 			break
 		}
 		cursor = `"` + a.at(t, "jobs", "pageInfo", "endCursor").(string) + `"`

@@ -191,8 +191,7 @@ func TestAnOpenStreamKeepsItsConnectionAlive(t *testing.T) {
 	}
 }
 
-// Not parallel: it counts goroutines.
-func TestClientsThatGoLeaveNothingBehind(t *testing.T) {
+func TestClientsThatGoLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	b := setup(t)
 	j := b.Job(t, alice, "k")
 	variables := `{"id":"` + j.ID + `"}`

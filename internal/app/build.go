@@ -14,8 +14,12 @@ import (
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/dispatch"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
+	"github.com/docket-gateway/docket/internal/webhooks"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/demo"
 	"github.com/docket-gateway/docket/providers/openaicompat"
@@ -73,6 +77,37 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
 		gate: gate.New(contracts.NewDigests(registry, suites), now),
 	}, nil
+}
+
+// metrics is what counts for the parts of a process.
+type metrics interface {
+	jobs.Metrics
+	webhooks.Metrics
+}
+
+// service is the life of jobs with its queues, for serving and for commands. Entries can be added at once; nothing works on
+// them before a dispatcher of this or another process does.
+func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Queue, error) {
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Workers: p.cfg.Workers, Logger: p.log})
+	hooks, err := newWebhooks(p.cfg.Webhooks, p.log, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := queue.Open(p.store, queue.Options{Logger: p.log}, attempts, hooks); err != nil {
+		return nil, nil, err
+	}
+	return jobs.New(jobs.Deps{
+		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Callbacks: hooks,
+		Notifier: n, Metrics: m, Logger: p.log,
+	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input)}), attempts, nil
+}
+
+func newWebhooks(cfg config.Webhooks, log *slog.Logger, m webhooks.Metrics) (*webhooks.Service, error) {
+	o := webhooks.Options{AllowPrivate: cfg.AllowPrivate, Logger: log, Metrics: m}
+	for _, s := range cfg.Secrets {
+		o.Secrets = append(o.Secrets, s.Reveal())
+	}
+	return webhooks.New(o)
 }
 
 func newRegistry(cfg *config.Config) (*providers.Registry, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docket-gateway/docket/graph"
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/callbacks"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/dispatch"
 	"github.com/docket-gateway/docket/internal/events"
@@ -68,15 +69,12 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
-	queue, err := dispatch.NewQueue(p.store, dispatch.QueueOptions{Workers: cfg.Workers, Logger: log})
+	service, attempts, err := p.service(hub, metrics)
 	if err != nil {
 		return nil, err
 	}
-	service := jobs.New(jobs.Deps{
-		Store: p.store, Catalog: p.catalog, Queue: queue, Gate: p.gate, Targets: known{p.registry}, Notifier: hub,
-		Metrics: metrics, Logger: log,
-	}, jobs.Options{Lease: cfg.Lease, MaxInput: int(cfg.Limits.Input)})
-	g.dispatcher = dispatch.New(queue, service, p.registry, log)
+	watchBacklog(cfg, metrics, service, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, log)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
 	if g.versions, err = service.HeldVersions(ctx); err != nil {
@@ -85,7 +83,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if err := g.prover.fallbacks(ctx, g.versions); err != nil {
 		return nil, err
 	}
-	handler, guard, err := g.handler(service, hub, metrics)
+	handler, err := g.handler(service, hub, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -103,13 +101,13 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	}
 	g.run(life, hub, service.HeldVersions)
 	g.background.Go(func() { g.retention().Run(life, service, log) })
-	g.serve(life, guard.Handler(handler))
+	g.serve(life, handler)
 	g.ready.Store(true)
 	return g, nil
 }
 
 // handler routes the endpoints.
-func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, *auth.Guard, error) {
+func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
 	guard := auth.NewDevGuard()
 	l := g.cfg.Limits
 	resolver := graph.NewResolver(graph.Deps{
@@ -119,7 +117,11 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	})
 	console, err := web.Handler()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	callback, err := newCallbacks(g.cfg, service, g.log)
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", graph.NewHandler(resolver, guard, graph.Options{
@@ -131,7 +133,32 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	mux.HandleFunc("GET /readyz", g.readyz)
 	mux.Handle("GET /metrics", metrics.Handler())
 	mux.Handle("/", console)
-	return mux, guard, nil
+	// Callbacks prove themselves by their signature, and a provider is no browser: the guard is for everything else.
+	outer := http.NewServeMux()
+	outer.Handle(callbacks.Pattern, callback)
+	outer.Handle("/", guard.Handler(mux))
+	return outer, nil
+}
+
+func newCallbacks(cfg *config.Config, service *jobs.Service, log *slog.Logger) (*callbacks.Handler, error) {
+	o := callbacks.Options{Secrets: map[string][]string{}, BodyLimit: int64(cfg.Limits.Body), Logger: log}
+	for _, p := range cfg.Providers {
+		for _, s := range p.CallbackSecrets {
+			o.Secrets[p.Name] = append(o.Secrets[p.Name], s.Reveal())
+		}
+	}
+	return callbacks.New(service, o)
+}
+
+func watchBacklog(cfg *config.Config, metrics *telemetry.Metrics, service *jobs.Service, log *slog.Logger) {
+	var names []string
+	for _, p := range cfg.Providers {
+		names = append(names, p.Name)
+	}
+	metrics.WatchBacklog(names, func(ctx context.Context) (telemetry.Backlog, error) {
+		b, err := service.Backlog(ctx)
+		return telemetry.Backlog(b), err
+	}, log)
 }
 
 func (g *Gateway) retention() retention.Policy {

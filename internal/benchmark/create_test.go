@@ -27,6 +27,7 @@ import (
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
@@ -112,11 +113,12 @@ func serve(b *testing.B, address string) *httptest.Server {
 	catalog, err := tasks.NewCatalog(defs...)
 	require.NoError(b, err)
 	log := slog.New(slog.DiscardHandler)
-	queue, err := dispatch.NewQueue(s, dispatch.QueueOptions{Logger: log})
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Logger: log})
+	_, err = queue.Open(s, queue.Options{Logger: log}, attempts)
 	require.NoError(b, err)
 	hub := events.NewHub()
 	service := jobs.New(jobs.Deps{
-		Store: s, Catalog: catalog, Queue: queue, Gate: closed{}, Targets: known{}, Notifier: hub,
+		Store: s, Catalog: catalog, Queue: attempts, Gate: closed{}, Targets: known{}, Notifier: hub,
 		Metrics: telemetry.NewMetrics(), Logger: log,
 	}, jobs.Options{})
 	guard := auth.NewDevGuard()

@@ -16,6 +16,7 @@ type Config struct {
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
 	Workers         int           `yaml:"workers"`          // 1 to 10000
+	Webhooks        Webhooks      `yaml:"webhooks"`
 	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
 	Log             Log           `yaml:"log"`
@@ -42,10 +43,14 @@ type Provider struct {
 	PresumeDeadAfter time.Duration `yaml:"presume_dead_after"` // 0s (off) to 168h
 	Idempotent       bool          `yaml:"idempotent"`
 	MaxConcurrency   int           `yaml:"max_concurrency"` // 1 to 10000
-	Models           []Model       `yaml:"models"`          // at least one, names unique
+	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
+	CallbackSecretEnv string  `yaml:"callback_secret_env"`
+	Models            []Model `yaml:"models"` // at least one, names unique
 
 	// APIKey is what the variable that APIKeyEnv names held when the configuration was loaded; it is not a key of the file.
 	APIKey Secret `yaml:"-"`
+	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
+	CallbackSecrets []Secret `yaml:"-"`
 }
 
 // Model is one model of a provider.
@@ -61,6 +66,15 @@ type Model struct {
 type Prices struct {
 	Input  Price `yaml:"input"`
 	Output Price `yaml:"output"`
+}
+
+// Webhooks say whether and where completions are told.
+type Webhooks struct {
+	SecretEnv    string `yaml:"secret_env"` // the name of an environment variable, never a secret; may be empty
+	AllowPrivate bool   `yaml:"allow_private"`
+
+	// Secrets are what the variable that SecretEnv names held, in its order; none if it was not set.
+	Secrets []Secret `yaml:"-"`
 }
 
 // Retention says when finished jobs are removed.
@@ -116,6 +130,7 @@ func Default() *Config {
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
 		Workers:         64,
+		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,

@@ -51,10 +51,10 @@ func (l *loader) environment(cfg *Config, env environment) {
 // unknown warns of variables that look like settings and are none. They are not refused: a cluster that runs a service
 // named docket sets DOCKET_PORT and its like by itself, in every pod.
 func (e environment) unknown(cfg *Config) []string {
-	known := map[string]bool{envConfig: true}
+	known := map[string]bool{envConfig: true, cfg.Webhooks.SecretEnv: true}
 	eachScalar(reflect.ValueOf(cfg).Elem(), "", func(path string, _ reflect.Value) { known[EnvName(path)] = true })
 	for _, p := range cfg.Providers {
-		known[p.APIKeyEnv] = true
+		known[p.APIKeyEnv], known[p.CallbackSecretEnv] = true, true
 	}
 	var warnings []string
 	for name := range e.values {

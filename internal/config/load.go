@@ -42,6 +42,8 @@ func Load(path string, environ []string) (*Config, error) {
 	// What could not be read has left its default behind: validating that would only repeat the complaint.
 	if len(l.problems) == 0 {
 		l.validate(cfg)
+		l.callbackSecrets(cfg.Providers, env)
+		l.webhookSecrets(&cfg.Webhooks, env.values[cfg.Webhooks.SecretEnv])
 	}
 	if len(l.problems) > 0 {
 		return nil, fmt.Errorf("%w:\n  %s", ErrInvalid, strings.Join(l.problems, "\n  "))
@@ -52,16 +54,22 @@ func Load(path string, environ []string) (*Config, error) {
 		p.APIKey = NewSecret(strings.TrimSpace(env.values[p.APIKeyEnv]))
 	}
 	cfg.Warnings = env.unknown(cfg)
+	if w := cfg.Webhooks; w.SecretEnv != "" && w.SecretEnv != Default().Webhooks.SecretEnv && len(w.Secrets) == 0 {
+		cfg.Warnings = append(cfg.Warnings, "webhooks.secret_env: the environment variable "+w.SecretEnv+" is not set, so no callbackUrl is taken")
+	}
 	return cfg, nil
 }
 
-// RequireKeys returns an error for each provider whose API key variable is not set. It is apart from Load, because
-// `docket migrate` and `docket version` work without keys.
+// RequireKeys returns an error for each provider whose API key or callback secret variable is not set. It is apart from
+// Load, because `docket migrate` and `docket version` work without keys.
 func (c *Config) RequireKeys() error {
 	var errs []error
 	for i, p := range c.Providers {
 		if p.APIKeyEnv != "" && !p.APIKey.IsSet() {
 			errs = append(errs, fmt.Errorf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv))
+		}
+		if p.CallbackSecretEnv != "" && len(p.CallbackSecrets) == 0 {
+			errs = append(errs, fmt.Errorf("providers[%d].callback_secret_env: the environment variable %s is not set", i, p.CallbackSecretEnv))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,23 +1,20 @@
 // Package dispatch sends attempts: River's workers take queue entries, lease the attempt, call the provider and report
 // what came to internal/jobs. It decides no state.
 //
-// It imports internal/jobs, internal/store and providers, never graph.
+// It imports internal/jobs, internal/queue, internal/store and providers, never graph.
 package dispatch
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver"
-	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
-	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -34,16 +31,16 @@ func (entryArgs) Kind() string { return "attempt" }
 
 // QueueOptions of the queue. Zero values mean the defaults in brackets.
 type QueueOptions struct {
-	Workers      int           // attempts worked on at once by this process [64]
-	PollInterval time.Duration // how long an entry can wait when its notice was lost [1s; SQLite, which has no notices, 20ms]
-	Logger       *slog.Logger  // [slog.Default()]
+	Workers int          // attempts worked on at once by this process [64]
+	Logger  *slog.Logger // [slog.Default()]
 }
 
 // Queue is River's queue of attempts, and which of them this process works on. It is safe for concurrent use.
 type Queue struct {
-	client *river.Client[*sql.Tx]
-	work   *entryWorker
-	log    *slog.Logger
+	client  *queue.Client
+	work    *entryWorker
+	workers int
+	log     *slog.Logger
 
 	life context.Context //nolint:containedctx // of what goes on beside the caller
 	end  context.CancelFunc
@@ -55,51 +52,34 @@ type Queue struct {
 // worker is what stops one attempt's request.
 type worker struct{ cancel context.CancelCauseFunc }
 
-// NewQueue returns a queue that takes entries at once; they are worked on after a Dispatcher started.
-func NewQueue(s *store.Store, o QueueOptions) (*Queue, error) {
+// NewQueue returns a queue that takes entries as soon as queue.Open gave it a client; they are worked on after a
+// Dispatcher started.
+func NewQueue(o QueueOptions) *Queue {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	if o.Workers == 0 {
 		o.Workers = 64
 	}
-	var driver riverdriver.Driver[*sql.Tx]
-	if s.Postgres() {
-		driver = riverdatabasesql.NewWithPgxListener(s.DB(), s.Pool())
-	} else {
-		driver = riversqlite.New(s.DB())
-	}
-	if o.PollInterval == 0 {
-		o.PollInterval = time.Second
-		if !s.Postgres() {
-			o.PollInterval = 20 * time.Millisecond
-		}
-	}
-	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{}}
+	q := &Queue{work: &entryWorker{}, workers: o.Workers, log: o.Logger, running: map[string]*worker{}}
 	q.life, q.end = context.WithCancel(context.Background())
-	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, q.work); err != nil {
-		return nil, fmt.Errorf("dispatch: %w", err)
-	}
-	client, err := river.NewClient(driver, &river.Config{
-		Queues:            map[string]river.QueueConfig{queueName: {MaxWorkers: o.Workers}},
-		Workers:           workers,
-		FetchCooldown:     5 * time.Millisecond, // the default of 100 ms would be a ceiling on throughput
-		FetchPollInterval: o.PollInterval,
-		// An entry gets one try: what its attempt may do next is decided by internal/jobs, never by the queue.
-		MaxAttempts:                 1,
-		CompletedJobRetentionPeriod: time.Hour,
-		Logger:                      slog.New(quiet{o.Logger.Handler()}),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("dispatch: %w", err)
-	}
-	q.client = client
-	return q, nil
+	return q
 }
+
+// Register adds the worker of attempts.
+func (q *Queue) Register(w *river.Workers) (string, river.QueueConfig, error) {
+	if err := river.AddWorkerSafely(w, q.work); err != nil {
+		return "", river.QueueConfig{}, fmt.Errorf("dispatch: %w", err)
+	}
+	return queueName, river.QueueConfig{MaxWorkers: q.workers}, nil
+}
+
+// Use takes the client that entries are added to and worked on through.
+func (q *Queue) Use(c *queue.Client) { q.client = c }
 
 // Enqueue adds an entry inside the transaction and returns its id.
 func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error) {
+	// One try: what an attempt may do next is decided by internal/jobs, never by the queue.
 	opts := &river.InsertOpts{Queue: queueName, MaxAttempts: 1}
 	if due.After(time.Now()) {
 		opts.ScheduledAt = due
@@ -176,13 +156,3 @@ func (q *Queue) register(attemptID string, cancel context.CancelCauseFunc) (unre
 
 // close ends what goes on beside callers. Entries can still be added; River's scheduler makes them available.
 func (q *Queue) close() { q.end() }
-
-// quiet lets only River's warnings and errors through.
-type quiet struct{ slog.Handler }
-
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
-}
-
-func (q quiet) WithAttrs(as []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(as)} }
-func (q quiet) WithGroup(name string) slog.Handler    { return quiet{q.Handler.WithGroup(name)} }

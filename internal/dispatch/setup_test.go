@@ -22,6 +22,7 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -131,7 +132,8 @@ func start(t *testing.T, address string, o options) *process {
 		o.workers = 8
 	}
 	log := slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	p.queue, err = NewQueue(st, QueueOptions{Workers: o.workers, Logger: log})
+	p.queue = NewQueue(QueueOptions{Workers: o.workers, Logger: log})
+	_, err = queue.Open(st, queue.Options{Logger: log}, p.queue)
 	require.NoError(t, err)
 	p.Service = jobs.New(jobs.Deps{
 		Store: st, Catalog: catalog(t), Queue: p.queue, Gate: openGate{}, Targets: known{o.registry}, Notifier: nobody{},
@@ -270,6 +272,8 @@ type nobody struct{}
 
 func (nobody) JobChanged(string) {}
 func (nobody) RaceLost()         {}
+
+func (nobody) AttemptSettled(string, string) {}
 
 // logTo is the test's log, as long as the test runs.
 type logTo struct{ t *testing.T }

@@ -73,7 +73,7 @@ func TestBusWakesEverybodyAfterALostConnection(t *testing.T) {
 
 	admin, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, admin.Close(context.Background())) }()
+	defer func() { require.NoError(t, admin.Close(context.WithoutCancel(t.Context()))) }()
 	_, err = admin.Exec(t.Context(),
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN docket_jobs'")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/docket-gateway/docket/ent/jobevent"
 )
 
-// ErrNotFound: there is no such job, or the viewer may not see it.
+// ErrNotFound means that there is no such job, or the viewer may not see it.
 var ErrNotFound = errors.New("no such job")
 
 // Defaults of a Follower.

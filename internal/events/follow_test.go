@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strconv"
 	"testing"
@@ -285,7 +284,7 @@ func TestAnAttemptIsAsOfItsEventWhenItIsCreated(t *testing.T) {
 	require.Equal(t, attempt.StateRUNNING, a.State)
 }
 
-func TestEndingTheContextEndsTheFollower(t *testing.T) {
+func TestEndingTheContextEndsTheFollower(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	b := setup(t)
 	j := b.Job(t, alice, "k")
 	before := goleak.IgnoreCurrent()
@@ -300,7 +299,7 @@ func TestEndingTheContextEndsTheFollower(t *testing.T) {
 			ended <- last
 		}()
 		cancel()
-		require.True(t, errors.Is(<-ended, context.Canceled))
+		require.ErrorIs(t, <-ended, context.Canceled)
 	}
 	require.Zero(t, b.hub.Watched())
 	goleak.VerifyNone(t, before)

@@ -47,6 +47,7 @@ type change struct {
 	state   job.State // the job's new state
 	reset   bool      // the result slot moves: version + 1
 	pending []*ent.JobEventCreate
+	end     *ent.JobEventMutation // the event that says that the job is over
 }
 
 // change locks the job, runs f and writes what f did. by is who asked.
@@ -116,11 +117,29 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	}
 	c.event(EventAttemptState, a.ID, string(a.State), string(to), d)
 	a.State = to
+	if !openState(to) {
+		via := c.settledVia()
+		c.tx.AfterCommit(func() { c.s.metrics.AttemptSettled(string(to), via) })
+	}
 	if to == attempt.StateCANCELLED || to == attempt.StateSUPERSEDED {
 		id := a.ID
 		c.tx.AfterCommit(func() { c.s.queue.Stop(id) })
 	}
 	return nil
+}
+
+// settledVia says in one of few words who ended an attempt.
+func (c *change) settledVia() string {
+	switch {
+	case c.via != "":
+		return c.via
+	case c.by.System():
+		return "worker"
+	case c.by.Operator:
+		return "operator"
+	default:
+		return "owner"
+	}
 }
 
 // add creates the job's next attempt with its queue entry. The caller has made sure that nothing blocks it.
@@ -160,7 +179,10 @@ func (c *change) becomes(s job.State, reset bool, d detail) {
 		return
 	}
 	c.event(EventJobState, "", string(c.state), string(s), d)
-	c.state = s
+	c.state, c.end = s, nil
+	if Finished(s) {
+		c.end = c.pending[len(c.pending)-1].Mutation()
+	}
 }
 
 // event appends to the job's log.
@@ -224,7 +246,7 @@ func (c *change) flush() error {
 	if err := u.Exec(c.ctx); err != nil {
 		return fmt.Errorf("update job %s: %w", c.job.ID, err)
 	}
-	return nil
+	return c.announce()
 }
 
 // writeEvents writes the events and tells watchers after the commit.

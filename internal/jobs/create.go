@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -177,10 +176,8 @@ func (s *Service) plan(in CreateInput) (plan, error) {
 		issues = append(issues, Issue{"/hedgeAfterMs", "must be from 0 to " + strconv.Itoa(maxHedgeAfterMS)})
 	}
 	if in.CallbackURL != nil {
-		if u, err := url.Parse(*in.CallbackURL); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-			issues = append(issues, Issue{"/callbackUrl", "must be an absolute http or https URL"})
-		} else {
-			issues = append(issues, Issue{"/callbackUrl", "completion webhooks are not offered by this server"})
+		if err := s.callbacks.CheckURL(*in.CallbackURL); err != nil {
+			issues = append(issues, Issue{"/callbackUrl", err.Error()})
 		}
 	}
 	for _, i := range task.InputSchema.Validate(in.Input) {

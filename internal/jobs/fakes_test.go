@@ -194,8 +194,21 @@ func (n *fakeNotifier) count(jobID string) int {
 }
 
 type fakeMetrics struct {
-	mu   sync.Mutex
-	lost int
+	mu      sync.Mutex
+	lost    int
+	settled []string // "state via"
+}
+
+func (m *fakeMetrics) AttemptSettled(state, via string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settled = append(m.settled, state+" "+via)
+}
+
+func (m *fakeMetrics) ends() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.settled)
 }
 
 func (m *fakeMetrics) RaceLost() {

@@ -51,18 +51,22 @@ type Notifier interface {
 type Metrics interface {
 	// RaceLost: an answer came for an attempt or a job that was already settled, and was dropped.
 	RaceLost()
+	// AttemptSettled: an attempt ended in a terminal state, by via: worker, operator, owner, or
+	// one of the Via constants.
+	AttemptSettled(state, via string)
 }
 
-// Deps are the service's collaborators. All are required.
+// Deps are the service's collaborators. All but Callbacks are required.
 type Deps struct {
-	Store    *store.Store
-	Catalog  *tasks.Catalog
-	Queue    Queue
-	Gate     Gate
-	Targets  Targets
-	Notifier Notifier
-	Metrics  Metrics
-	Logger   *slog.Logger
+	Store     *store.Store
+	Catalog   *tasks.Catalog
+	Queue     Queue
+	Gate      Gate
+	Targets   Targets
+	Callbacks Callbacks // nil: no callback URL is taken
+	Notifier  Notifier
+	Metrics   Metrics
+	Logger    *slog.Logger
 }
 
 // Options of the service. Zero values mean the defaults in brackets.
@@ -73,14 +77,15 @@ type Options struct {
 
 // Service is the life of jobs. It is safe for concurrent use, by any number of processes on one database.
 type Service struct {
-	store    *store.Store
-	catalog  *tasks.Catalog
-	queue    Queue
-	gate     Gate
-	targets  Targets
-	notifier Notifier
-	metrics  Metrics
-	log      *slog.Logger
+	store     *store.Store
+	catalog   *tasks.Catalog
+	queue     Queue
+	gate      Gate
+	targets   Targets
+	callbacks Callbacks
+	notifier  Notifier
+	metrics   Metrics
+	log       *slog.Logger
 
 	lease    time.Duration
 	maxInput int
@@ -94,9 +99,12 @@ type Service struct {
 
 // New returns a service.
 func New(d Deps, o Options) *Service {
+	if d.Callbacks == nil {
+		d.Callbacks = noCallbacks{}
+	}
 	return &Service{
-		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, notifier: d.Notifier,
-		metrics: d.Metrics, log: d.Logger,
+		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, callbacks: d.Callbacks,
+		notifier: d.Notifier, metrics: d.Metrics, log: d.Logger,
 		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), sweepBatch: sweepBatch,
 		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,
 	}

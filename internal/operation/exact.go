@@ -89,6 +89,7 @@ func maskNumbers(doc *ast.QueryDocument) (restore func()) {
 			if _, err := strconv.ParseFloat(v.Raw, 64); err != nil {
 				stand = "0.5"
 			}
+		default: // no number
 		}
 		if stand != "" {
 			masked, raws = append(masked, v), append(raws, v.Raw)

@@ -6,6 +6,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -143,10 +144,11 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, e.options.Limits.Tokens)
 	if err != nil {
 		parseError := gqlerror.Wrap(err)
-		if g, ok := err.(*gqlerror.Error); ok {
-			parseError = g
-		}
+		errors.As(err, &parseError)
 		code := CodeParseFailed
+		if strings.HasPrefix(parseError.Message, "exceeded maximum nesting depth") { // the parser's own bound
+			code = CodeTooDeep
+		}
 		if strings.HasPrefix(parseError.Message, "exceeded token limit") {
 			code = CodeTooManyTokens
 		}
@@ -188,9 +190,7 @@ func (e *Executor) variables(op *graphql.OperationContext, given map[string]any)
 	coerced, err := validator.VariableValues(e.schema.Schema(), op.Operation, all)
 	if err != nil {
 		variableError := gqlerror.Wrap(err)
-		if g, ok := err.(*gqlerror.Error); ok {
-			variableError = g
-		}
+		errors.As(err, &variableError)
 		return with(variableError, CodeValidationFailed)
 	}
 	op.Variables = coerced

@@ -26,6 +26,8 @@ func NewLogger(w io.Writer, level slog.Level, json bool) *slog.Logger {
 type Metrics struct {
 	registry  *prometheus.Registry
 	racesLost prometheus.Counter
+	settled   *prometheus.CounterVec
+	webhooks  *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -36,13 +38,27 @@ func NewMetrics() *Metrics {
 			Name: "docket_races_lost_total",
 			Help: "Outcomes that came for an attempt or a job that was already settled, and were dropped.",
 		}),
+		settled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "docket_attempts_settled_total",
+			Help: "Attempts that this process ended, by terminal state and by whom: worker, callback, operator or owner.",
+		}, []string{"state", "via"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "docket_webhook_tries_total",
+			Help: "Tries to deliver a completion webhook, by what came of them: delivered, retried, gone or abandoned.",
+		}, []string{"result"}),
 	}
-	m.registry.MustRegister(m.racesLost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.racesLost, m.settled, m.webhooks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // RaceLost counts an outcome that was dropped.
 func (m *Metrics) RaceLost() { m.racesLost.Inc() }
+
+// AttemptSettled counts an attempt that ended. There are few states and few ways.
+func (m *Metrics) AttemptSettled(state, via string) { m.settled.WithLabelValues(state, via).Inc() }
+
+// WebhookTried counts one try to deliver a completion webhook.
+func (m *Metrics) WebhookTried(result string) { m.webhooks.WithLabelValues(result).Inc() }
 
 // Handler serves the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {

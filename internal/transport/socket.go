@@ -88,7 +88,7 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 			}
 			if full {
 				forward = false
-				s.write(tooManyOperations(m.ID))
+				_ = s.write(tooManyOperations(m.ID)) // a client that is gone needs no answer
 			}
 		case "complete":
 			forward = s.abandon(&m)

@@ -86,7 +86,7 @@ func New(exec Executor, o Options) *Handler { return &Handler{exec: exec, o: o.w
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer func() {
+	defer func() { //nolint:contextcheck // the request's own, below
 		value := recover()
 		if value == nil {
 			return

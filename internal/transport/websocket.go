@@ -47,7 +47,7 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(r.Context())
 	r.Header.Del("Idempotency-Key")
 
-	s := newSocket(r.Context(), conn, h.o)
+	s := newSocket(r.Context(), conn, h.o) //nolint:contextcheck // the request's
 	defer s.stop()
 	gqltransport.Websocket{
 		Implementation: accepted{s},

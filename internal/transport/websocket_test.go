@@ -11,7 +11,7 @@ import (
 func TestHandshakesOfOtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := New(nil, Options{CheckOrigin: func(r *http.Request) bool { return r.Header.Get("Origin") == "" }})
-	r := httptest.NewRequest(http.MethodGet, "/graphql", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/graphql", nil)
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "WebSocket")
 	r.Header.Set("Origin", "https://evil.example")

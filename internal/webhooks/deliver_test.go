@@ -1,0 +1,278 @@
+package webhooks
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/store"
+)
+
+// verify does what a receiver has to do, by the specification's own library.
+func verify(t *testing.T, m received, secret string) {
+	t.Helper()
+	w, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	require.NoError(t, w.Verify(m.body, m.header))
+	require.Error(t, w.Verify(append(m.body, ' '), m.header))
+}
+
+func TestTellsEveryEndOfAJob(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		end   job.State
+		bring func(t *testing.T, p *process, id string)
+	}{
+		{job.StateSUCCEEDED, func(t *testing.T, p *process, id string) {
+			t.Helper()
+			p.settle(t, p.job(t, id), jobs.Outcome{Output: json.RawMessage(`{"answer":"42"}`)})
+		}},
+		{job.StateFAILED, func(t *testing.T, p *process, id string) {
+			t.Helper()
+			p.settle(t, p.job(t, id), jobs.Outcome{Failure: &jobs.Failure{Code: "NO", Message: "The provider said no."}})
+		}},
+		{job.StateCANCELLED, func(t *testing.T, p *process, id string) { t.Helper(); p.cancel(t, p.job(t, id)) }},
+	} {
+		t.Run(string(tc.end), func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, address string) {
+				p, r := start(t, address, oldSecret), newReceiver(t, http.StatusNoContent)
+				p.work(t)
+				j := p.create(t, r.URL+"/hook?token=abc")
+				tc.bring(t, p, j.ID)
+				j = p.job(t, j.ID)
+				require.Equal(t, tc.end, j.State)
+
+				m := signal(t, r.got, "delivery")
+				verify(t, m, oldSecret)
+				require.Equal(t, "POST /hook?token=abc", m.header.Get("Test-Path"))
+				require.Equal(t, "application/json", m.header.Get("Content-Type"))
+				require.Equal(t, j.ID+"_"+strconv.Itoa(j.LastEvent), m.header.Get("webhook-id"))
+				var got message
+				require.NoError(t, json.Unmarshal(m.body, &got))
+				require.WithinDuration(t, time.Now(), got.Timestamp, time.Minute)
+				got.Timestamp = time.Time{}
+				require.Equal(t, message{Type: "job." + strings.ToLower(string(tc.end)), Data: data{
+					JobID: j.ID, IdempotencyKey: j.IdempotencyKey, State: string(tc.end), Version: j.Version, EventNumber: j.LastEvent,
+				}}, got)
+				require.NotContains(t, string(m.body), "42", "the result is not for everybody who holds the URL")
+				require.Equal(t, ResultDelivered, signal(t, p.results, "result"))
+			})
+		})
+	}
+}
+
+func TestTellsBothEndsOfAJobThatWasReopened(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p, r := start(t, address, oldSecret), newReceiver(t, http.StatusOK)
+		j := p.create(t, r.URL)
+		p.settle(t, j, jobs.Outcome{Failure: &jobs.Failure{Code: "NO", Message: "The provider said no."}})
+		failed := p.job(t, j.ID)
+		_, err := p.StartAttempt(p.ann, j.ID, nil)
+		require.NoError(t, err)
+		p.settle(t, j, jobs.Outcome{Output: json.RawMessage(`{}`)})
+		done := p.job(t, j.ID)
+
+		p.work(t)
+		versions := map[string]int{}
+		for range 2 {
+			m := signal(t, r.got, "delivery")
+			verify(t, m, oldSecret)
+			var got message
+			require.NoError(t, json.Unmarshal(m.body, &got))
+			versions[m.header.Get("webhook-id")+" "+got.Type] = got.Data.Version
+		}
+		require.Equal(t, map[string]int{
+			j.ID + "_" + strconv.Itoa(failed.LastEvent) + " job.failed":  failed.Version, // as it was then
+			j.ID + "_" + strconv.Itoa(done.LastEvent) + " job.succeeded": done.Version,
+		}, versions)
+	})
+}
+
+func TestRepeatsTheSameMessageUntilItIsTaken(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address, oldSecret, newSecret)
+		// A redirect is a failure too: nobody comes to /elsewhere.
+		r := newReceiver(t, http.StatusInternalServerError, http.StatusFound, http.StatusTemporaryRedirect, http.StatusNotFound, http.StatusOK)
+		p.work(t)
+		p.cancel(t, p.create(t, r.URL+"/hook"))
+		first := signal(t, r.got, "first try")
+		for i := range 5 {
+			m := first
+			if i > 0 {
+				m = signal(t, r.got, "next try")
+			}
+			verify(t, m, oldSecret)
+			verify(t, m, newSecret)
+			require.Equal(t, "POST /hook", m.header.Get("Test-Path"))
+			require.Equal(t, first.header.Get("webhook-id"), m.header.Get("webhook-id"))
+			require.Equal(t, string(first.body), string(m.body))
+			want := ResultRetried
+			if i == 4 {
+				want = ResultDelivered
+			}
+			require.Equal(t, want, signal(t, p.results, "result"))
+		}
+		eventually(t, func() bool { return p.entries(t, "completed") == 1 }, "the delivery is over")
+		require.Empty(t, r.got)
+	})
+}
+
+func TestWaitsForAReceiverThatIsDown(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address, oldSecret)
+		r := newReceiver(t, http.StatusOK)
+		at := r.Listener.Addr().String()
+		r.Close()
+		p.hooks.backoff = func(int) time.Duration { return 100 * time.Millisecond }
+		p.work(t)
+		p.cancel(t, p.create(t, "http://"+at+"/hook?token=hunter2"))
+		require.Equal(t, ResultRetried, signal(t, p.results, "failed try"))
+
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", at)
+		require.NoError(t, err)
+		up := &httptest.Server{Listener: l, Config: &http.Server{Handler: r}} //nolint:gosec // no stranger calls it
+		up.Start()
+		t.Cleanup(up.Close)
+		verify(t, signal(t, r.got, "delivery"), oldSecret)
+
+		eventually(t, func() bool { return p.entries(t, "completed") == 1 }, "the delivery is over")
+		var errs string
+		require.NoError(t, p.store.DB().QueryRowContext(t.Context(), "SELECT CAST(errors AS text) FROM river_job WHERE kind = 'webhook'").Scan(&errs))
+		for _, text := range []string{errs, p.log.String()} {
+			require.Contains(t, text, "refused")
+			require.NotContains(t, text, "hunter2", "a receiver's token is not ours to tell")
+			require.NotContains(t, text, strings.TrimPrefix(oldSecret, secretPrefix))
+		}
+	})
+}
+
+func TestStopsWhenTheReceiverSaysGone(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p, r := start(t, address, oldSecret), newReceiver(t, http.StatusGone)
+		p.work(t)
+		p.cancel(t, p.create(t, r.URL))
+		require.Equal(t, ResultGone, signal(t, p.results, "result"))
+		eventually(t, func() bool { return p.entries(t, "cancelled") == 1 }, "the delivery is over")
+		require.Len(t, r.got, 1)
+	})
+}
+
+func TestGivesUpAfterTheLastTry(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p, r := start(t, address, oldSecret), newReceiver(t, http.StatusServiceUnavailable)
+		p.cancel(t, p.create(t, r.URL))
+		p.exec(t, "UPDATE river_job SET max_attempts = 2 WHERE kind = 'webhook'")
+		p.work(t)
+		require.Equal(t, ResultRetried, signal(t, p.results, "first result"))
+		require.Equal(t, ResultAbandoned, signal(t, p.results, "second result"))
+		eventually(t, func() bool { return p.entries(t, "discarded") == 1 }, "the delivery is over")
+		require.Contains(t, p.log.String(), "webhook given up")
+	})
+}
+
+func TestNextProcessDelivers(t *testing.T) {
+	t.Parallel()
+
+	t.Run("WhatWasCommittedOnly", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, address string) {
+			r := newReceiver(t, http.StatusOK)
+			died := start(t, address, oldSecret)
+			died.cancel(t, died.create(t, r.URL))
+			died.stop()
+
+			p := start(t, address, oldSecret)
+			p.work(t)
+			verify(t, signal(t, r.got, "delivery"), oldSecret)
+		})
+	})
+
+	t.Run("WhatADeadProcessHadBegun", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, address string) {
+			r := newReceiver(t, http.StatusOK)
+			p := start(t, address, oldSecret)
+			p.cancel(t, p.create(t, r.URL))
+			// It may have been delivered or not: nobody knows, so it is delivered again.
+			p.exec(t, "UPDATE river_job SET state = 'running', attempt = 1, attempted_at = "+p.store.Now(-3*time.Minute)+" WHERE kind = 'webhook'")
+			p.work(t)
+			late := time.NewTimer(time.Minute) // River elects a leader, looks for dead entries and then for due ones
+			defer late.Stop()
+			select {
+			case m := <-r.got:
+				verify(t, m, oldSecret)
+			case <-late.C:
+				require.Fail(t, "not delivered")
+			}
+		})
+	})
+
+	t.Run("WhatAProcessWithoutASecretKept", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, address string) {
+			r := newReceiver(t, http.StatusOK)
+			p := start(t, address, oldSecret)
+			j := p.create(t, r.URL)
+
+			poor := start(t, address)
+			poor.work(t)
+			_, err := poor.Create(poor.ann, jobs.CreateInput{IdempotencyKey: new("other"), Task: "plain", Input: json.RawMessage(`{}`), CallbackURL: &r.URL})
+			var invalid *jobs.InvalidInputError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, []jobs.Issue{{Path: "/callbackUrl", Message: "completion webhooks are not configured here"}}, invalid.Issues)
+			poor.cancel(t, j)
+			require.Equal(t, 1, poor.entries(t, "available"))
+
+			p.work(t)
+			verify(t, signal(t, r.got, "delivery"), oldSecret)
+			require.Empty(t, poor.results)
+		})
+	})
+}
+
+func TestKeepsNothingOfATransactionThatIsRolledBack(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address, oldSecret)
+		boom := errors.New("boom")
+		err := p.store.Tx(p.sys, func(tx *store.Tx) error {
+			require.NoError(t, p.hooks.Enqueue(p.sys, tx, jobs.Completion{JobID: "job_1", State: job.StateFAILED, Event: 3}))
+			return boom
+		})
+		require.ErrorIs(t, err, boom)
+		require.Zero(t, p.entries(t, "available"))
+	})
+}
+
+func TestTriesForAGoodDay(t *testing.T) {
+	t.Parallel()
+	var sum time.Duration
+	last := time.Duration(0)
+	for try := 1; try < maxTries; try++ {
+		d := backoff(try)
+		require.GreaterOrEqual(t, d, last)
+		require.LessOrEqual(t, d, longest+longest/10)
+		sum += d
+		last = min(d, longest)
+	}
+	require.Greater(t, sum, 24*time.Hour)
+	require.Less(t, sum, 36*time.Hour)
+	require.Less(t, backoff(1), 6*time.Second)
+}
