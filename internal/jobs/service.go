@@ -51,7 +51,8 @@ type Notifier interface {
 type Metrics interface {
 	// RaceLost: an answer came for an attempt or a job that was already settled, and was dropped.
 	RaceLost()
-	// AttemptSettled: an attempt ended in a terminal state, by via: worker, callback, operator or owner.
+	// AttemptSettled: an attempt ended in a terminal state, by via: worker, operator, owner, or
+	// one of the Via constants.
 	AttemptSettled(state, via string)
 }
 
