@@ -82,7 +82,7 @@ func TestIsNotReadyWhileItStops(t *testing.T) {
 	fake.Release()
 	require.NoError(t, <-stopped)
 	require.Len(t, fake.Log(), 1)
-	_, err := client.Get("http://" + g.addr + "/healthz") //nolint:noctx,bodyclose // nobody answers
+	_, err := client.Get("http://" + g.addr + "/healthz") //nolint:noctx // nobody answers
 	require.Error(t, err)
 
 	cfg.Listen = "127.0.0.1:0"

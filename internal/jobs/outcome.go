@@ -53,8 +53,8 @@ type Outcome struct {
 	Unknown           bool // the failure leaves open what the provider does
 	Usage             Usage
 	ProviderRequestID string
-	// Via is how the outcome became known, if it was not by the attempt's own request: ViaCallback, ViaAsked or
-	// ViaResent. It stands in the event's detail as settledBy.
+	// Via is how the outcome became known, if it was not by the attempt's own request: ViaCallback, ViaAsked or ViaResent.
+	// It stands in the event's detail as settledBy.
 	Via string
 	// Listens is how much longer, after an Unknown outcome, its worker waits for a late answer. Nothing is re-sent before.
 	Listens time.Duration
