@@ -93,7 +93,7 @@ func (d *Dispatcher) ask(ctx context.Context, in *inquiry, q jobs.Question) erro
 			continue
 		}
 		in.slots <- struct{}{}
-		d.requests.Go(func() {
+		d.requests.Go(func() { //nolint:contextcheck // a question outlives the look that found it, not the process
 			defer func() { <-in.slots }()
 			d.question(q, asked)
 		})
