@@ -193,7 +193,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{JobsColumns[9], JobsColumns[14]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "state IN ('SUCCEEDED','FAILED','CANCELLED')",
+					Where: "state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED'",
 				},
 			},
 		},

@@ -41,7 +41,7 @@ func TestFinishedJobsAreRemovedWithTheirKeys(t *testing.T) {
 			if postgres {
 				ago = "clock_timestamp() - interval '61 minutes'"
 			}
-			_, err = db.ExecContext(t.Context(), "UPDATE jobs SET updated_at = "+ago+" WHERE id = '"+old.ID+"'")
+			_, err = db.ExecContext(t.Context(), "UPDATE jobs SET updated_at = "+ago+" WHERE id = '"+old.ID+"'") //nolint:gosec // the test's own
 			require.NoError(t, err)
 			until(t, "the job is removed", func() bool { return g.jobByKey(t, "old") == nil })
 

@@ -1,8 +1,8 @@
 package canonical
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"unicode/utf8"

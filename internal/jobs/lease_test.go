@@ -109,6 +109,20 @@ func TestLease(t *testing.T) {
 		})
 	})
 
+	// No move leaves a token behind; the state is the second line.
+	t.Run("IsVoidInATerminalStateEvenWithItsToken", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			a := b.last(t, b.create(t, "plain").ID)
+			l := b.take(t, a)
+			require.NoError(t, b.exec(t, "UPDATE attempts SET state = 'CANCELLED', finished_at = created_at"))
+			require.ErrorIs(t, b.MarkSent(t.Context(), l), ErrNotYours)
+			require.ErrorIs(t, b.Beat(t.Context(), l), ErrNotYours)
+			require.NoError(t, b.Release(t.Context(), l))
+			require.Equal(t, 1, b.queue.len())
+		})
+	})
+
 	t.Run("EndsWithUnknown", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

@@ -21,7 +21,7 @@ var finishedStates = []job.State{job.StateSUCCEEDED, job.StateFAILED, job.StateC
 
 // inFinishedStates says the same in the words of the index job_finished: SQLite uses a partial index only if it can see
 // that the condition is the same.
-const inFinishedStates = "state IN ('SUCCEEDED','FAILED','CANCELLED')"
+const inFinishedStates = "(state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED')"
 
 // Finished reports whether nothing will happen to a job in that state unless its owner asks for it.
 func Finished(s job.State) bool { return slices.Contains(finishedStates, s) }

@@ -136,6 +136,18 @@ func TestTimes(t *testing.T) {
 		})
 	})
 
+	t.Run("AreOneTextOnSQLite", func(t *testing.T) {
+		t.Parallel()
+		s := open(t, "sqlite://"+filepath.Join(t.TempDir(), "docket.db"))
+		require.NoError(t, s.Migrate(t.Context()))
+		j := addJob(t, s, "ann", `{}`)
+		at := time.Now().UTC() // with Go's monotonic reading
+		require.NoError(t, s.Client().Job.UpdateOneID(j.ID).SetUpdatedAt(at).Exec(system(t)))
+		var text string
+		require.NoError(t, s.DB().QueryRowContext(t.Context(), "SELECT CAST(updated_at AS TEXT) FROM jobs").Scan(&text))
+		require.Equal(t, at.Format("2006-01-02 15:04:05.999999999-07:00"), text)
+	})
+
 	t.Run("OfTheDatabasesClockAreReadBack", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, s *store.Store) {

@@ -2,7 +2,7 @@
 -- create index "jobevent_attempt_id" to table: "job_events"
 CREATE INDEX "jobevent_attempt_id" ON "job_events" ("attempt_id");
 -- create index "job_finished" to table: "jobs"
-CREATE INDEX "job_finished" ON "jobs" ("state", "updated_at") WHERE ((state)::text = ANY ((ARRAY['SUCCEEDED'::character varying, 'FAILED'::character varying, 'CANCELLED'::character varying])::text[]));
+CREATE INDEX "job_finished" ON "jobs" ("state", "updated_at") WHERE (((state)::text = 'SUCCEEDED'::text) OR ((state)::text = 'FAILED'::text) OR ((state)::text = 'CANCELLED'::text));
 
 -- +goose Down
 -- reverse: create index "job_finished" to table: "jobs"

@@ -1,6 +1,6 @@
 -- +goose Up
 -- create index "job_finished" to table: "jobs"
-CREATE INDEX `job_finished` ON `jobs` (`state`, `updated_at`) WHERE state IN ('SUCCEEDED','FAILED','CANCELLED');
+CREATE INDEX `job_finished` ON `jobs` (`state`, `updated_at`) WHERE state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED';
 -- create index "jobevent_attempt_id" to table: "job_events"
 CREATE INDEX `jobevent_attempt_id` ON `job_events` (`attempt_id`);
 
