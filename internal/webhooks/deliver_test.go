@@ -36,7 +36,7 @@ func TestTellsEveryEndOfAJob(t *testing.T) {
 	}{
 		{job.StateSUCCEEDED, func(t *testing.T, p *process, id string) {
 			t.Helper()
-			p.settle(t, p.job(t, id), jobs.Outcome{Output: json.RawMessage(`{"answer":"42"}`)})
+			p.settle(t, p.job(t, id), jobs.Outcome{Output: json.RawMessage(`{"answer":"forty-two"}`)})
 		}},
 		{job.StateFAILED, func(t *testing.T, p *process, id string) {
 			t.Helper()
@@ -66,7 +66,7 @@ func TestTellsEveryEndOfAJob(t *testing.T) {
 				require.Equal(t, message{Type: "job." + strings.ToLower(string(tc.end)), Data: data{
 					JobID: j.ID, IdempotencyKey: j.IdempotencyKey, State: string(tc.end), Version: j.Version, EventNumber: j.LastEvent,
 				}}, got)
-				require.NotContains(t, string(m.body), "42", "the result is not for everybody who holds the URL")
+				require.NotContains(t, string(m.body), "forty-two", "the result is not for everybody who holds the URL")
 				require.Equal(t, ResultDelivered, signal(t, p.results, "result"))
 			})
 		})
