@@ -46,6 +46,7 @@ type Dispatcher struct {
 	jobs     Jobs
 	registry *providers.Registry
 	inquiry  []*inquiry
+	limits   limits
 	log      *slog.Logger
 
 	// send is the life of requests: it outlasts queue entries and ends in Stop.
@@ -58,7 +59,7 @@ type Dispatcher struct {
 
 // New returns a dispatcher that does nothing yet.
 func New(q *Queue, j Jobs, r *providers.Registry, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), log: log}
+	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), limits: newLimits(r), log: log}
 	d.send, d.cancelSend = context.WithCancelCause(context.Background())
 	q.work.dispatcher = d
 	return d
