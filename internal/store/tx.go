@@ -54,6 +54,11 @@ func (s *Store) Tx(ctx context.Context, f func(tx *Tx) error) (err error) {
 	if err := f(tx); err != nil {
 		return err
 	}
+	// database/sql rolls back by itself once the context is over; said here, it is not taken for a commit that may have
+	// taken place.
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
 	done = true
 	if err := sqlTx.Commit(); err != nil {
 		return fmt.Errorf("store: %w", &CommitError{Err: err})
