@@ -38,6 +38,9 @@ func (r *queryResolver) Attempts(ctx context.Context, after *entgql.Cursor[strin
 	if err != nil {
 		return nil, err
 	}
+	if err := checkCursors(after, before); err != nil {
+		return nil, err
+	}
 	page, err := r.Client.Attempt.Query().Paginate(collecting(ctx), after, first, before, last,
 		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(where.Filter))
 	if err != nil {
@@ -53,6 +56,9 @@ func (r *queryResolver) Attempts(ctx context.Context, after *entgql.Cursor[strin
 func (r *queryResolver) Jobs(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.JobOrder, where *ent.JobWhereInput) (*ent.JobConnection, error) {
 	first, err := pageSize(first, last)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCursors(after, before); err != nil {
 		return nil, err
 	}
 	page, err := r.Client.Job.Query().Paginate(collecting(ctx), after, first, before, last,

@@ -1,6 +1,10 @@
 package graph
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/docket-gateway/docket/ent"
+)
 
 // Sizes of pages. Whoever wants more asks again with a cursor.
 const (
@@ -29,4 +33,18 @@ func pageSize(first, last *int) (*int, error) {
 		return nil, coded(CodePageTooLarge, "a page has at most %d elements", maxPage)
 	}
 	return first, nil
+}
+
+// checkCursors refuses cursors that no list has given out: the values of an order are plain ones.
+func checkCursors(cursors ...*ent.Cursor) error {
+	for _, c := range cursors {
+		if c == nil {
+			continue
+		}
+		switch c.Value.(type) {
+		case []any, []byte, map[string]any, map[any]any:
+			return coded(CodeBadUserInput, "the cursor is not one of this list")
+		}
+	}
+	return nil
 }

@@ -48,6 +48,9 @@ func startAttemptProblem(err error) (model.StartAttemptResult, error) {
 }
 
 func cancelAttemptProblem(err error) (model.CancelAttemptResult, error) {
+	if e, ok := errors.AsType[*jobs.InvalidInputError](err); ok { // this union has no place for it
+		return nil, coded(CodeBadUserInput, "%s", e.Error())
+	}
 	if e, ok := errors.AsType[*jobs.AttemptFinishedError](err); ok {
 		return attemptFinished(e), nil
 	}
@@ -71,6 +74,9 @@ func resolveAttemptProblem(err error) (model.ResolveAttemptResult, error) {
 }
 
 func cancelJobProblem(err error) (model.CancelJobResult, error) {
+	if e, ok := errors.AsType[*jobs.InvalidInputError](err); ok { // this union has no place for it
+		return nil, coded(CodeBadUserInput, "%s", e.Error())
+	}
 	if e, ok := errors.AsType[*jobs.JobFinishedError](err); ok {
 		return jobFinished(e), nil
 	}

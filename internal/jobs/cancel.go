@@ -11,9 +11,12 @@ import (
 // CancelAttempt abandons one attempt, explicitly. What it brings later is dropped. With nothing else in flight the job is
 // WAITING: a cancellation by hand does not go on by itself.
 //
-// Errors: ErrNotFound, *AttemptFinishedError (the verdict: who had already won).
+// Errors: ErrNotFound, *InvalidInputError (the note is too long), *AttemptFinishedError (the verdict: who had already won).
 func (s *Service) CancelAttempt(ctx context.Context, attemptID string, note *string) (AttemptAndJob, error) {
 	v, jobID, err := s.jobOf(ctx, attemptID)
+	if err == nil {
+		err = checkNote(note)
+	}
 	if err != nil {
 		return AttemptAndJob{}, err
 	}
@@ -60,9 +63,12 @@ func (c *change) abandon(a *ent.Attempt, code string, note *string) error {
 
 // CancelJob ends a job for good; its open attempts are cancelled in the same transaction.
 //
-// Errors: ErrNotFound, *JobFinishedError.
+// Errors: ErrNotFound, *InvalidInputError (the note is too long), *JobFinishedError.
 func (s *Service) CancelJob(ctx context.Context, jobID string, note *string) (*ent.Job, error) {
 	v, err := s.mayTouch(ctx, jobID)
+	if err == nil {
+		err = checkNote(note)
+	}
 	if err != nil {
 		return nil, err
 	}

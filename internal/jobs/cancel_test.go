@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,22 @@ func TestCancel(t *testing.T) {
 			require.NoError(t, err)
 			_, err = b.Take(t.Context(), retry.ID, *retry.QueueEntry)
 			require.ErrorIs(t, err, ErrNotYours)
+		})
+	})
+
+	t.Run("RefusesALongNoteAndChangesNothing", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			j := b.create(t, "plain")
+			a := b.last(t, j.ID)
+			note := strings.Repeat("n", maxNote+1)
+			var bad *InvalidInputError
+			_, err := b.CancelAttempt(b.ann, a.ID, &note)
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, "/note", bad.Issues[0].Path)
+			_, err = b.CancelJob(b.ann, j.ID, &note)
+			require.ErrorAs(t, err, &bad)
+			require.Equal(t, attempt.StateSTARTING, b.last(t, j.ID).State)
 		})
 	})
 

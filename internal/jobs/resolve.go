@@ -11,7 +11,7 @@ import (
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-// maxNote bounds an operator's note in bytes.
+// maxNote bounds a note in bytes.
 const maxNote = 10_000
 
 // ResolveAttempt settles an UNKNOWN attempt by an operator's word, through the same guarded moves as its worker.
@@ -103,11 +103,12 @@ func unresolvable(s attempt.State) error {
 }
 
 func checkResolution(r Resolution) error {
+	if err := checkNote(&r.Note); err != nil {
+		return err
+	}
 	switch {
 	case strings.TrimSpace(r.Note) == "":
 		return invalid("/note", "must not be empty")
-	case len(r.Note) > maxNote:
-		return invalid("/note", "must have at most %d bytes", maxNote)
 	case r.Outcome == attempt.StateSUCCEEDED && r.Result == nil:
 		return invalid("/result", "is required for SUCCEEDED")
 	case r.Outcome != attempt.StateSUCCEEDED && r.Result != nil:
@@ -137,4 +138,11 @@ func (s *Service) withJob(ctx context.Context, attemptID string) (*ent.Attempt, 
 		return nil, fmt.Errorf("read attempt %s: %w", attemptID, err)
 	}
 	return a, nil
+}
+
+func checkNote(note *string) error {
+	if note != nil && len(*note) > maxNote {
+		return invalid("/note", "must have at most %d bytes", maxNote)
+	}
+	return nil
 }

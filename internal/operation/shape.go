@@ -6,7 +6,14 @@ import (
 )
 
 // shape is the size of a selection set with its fragments expanded. Counts stop growing at a bound that is beyond any limit.
-type shape struct{ depth, fields, aliases int }
+type shape struct{ depth, fields, aliases, unsized int }
+
+// unsizedField is the one list that a client cannot ask a part of. Below itself, over the way back to the job, it
+// multiplies with every level by however many attempts there are, which no complexity can know beforehand.
+const (
+	unsizedField = "attempts"
+	maxUnsized   = 2 // levels; the first may be the connection of the same name
+)
 
 const countBound = 1 << 30
 
@@ -23,6 +30,8 @@ func checkShape(doc *ast.QueryDocument, l Limits) *gqlerror.Error {
 			return fail(CodeTooDeep, "the document is nested more than %d levels deep", l.Depth)
 		case s.fields > l.Fields:
 			return fail(CodeTooManyFields, "the document selects more than %d fields", l.Fields)
+		case s.unsized > maxUnsized:
+			return fail(CodeTooComplex, "%s is selected below itself more than %d levels deep", unsizedField, maxUnsized)
 		case s.aliases > l.Aliases:
 			return fail(CodeTooManyAliases, "the document has more than %d aliases", l.Aliases)
 		}
@@ -45,6 +54,9 @@ func (m *measure) selections(set ast.SelectionSet) (total shape) {
 			one = m.selections(s.SelectionSet)
 			one.depth++
 			one.fields++
+			if s.Name == unsizedField {
+				one.unsized++
+			}
 			if s.Alias != "" && s.Alias != s.Name {
 				one.aliases++
 			}
@@ -56,6 +68,7 @@ func (m *measure) selections(set ast.SelectionSet) (total shape) {
 			m.deferred = m.deferred || s.Directives.ForName("defer") != nil
 		}
 		total.depth = max(total.depth, one.depth)
+		total.unsized = max(total.unsized, one.unsized)
 		total.fields = min(total.fields+one.fields, countBound)
 		total.aliases = min(total.aliases+one.aliases, countBound)
 	}

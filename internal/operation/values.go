@@ -105,6 +105,8 @@ func (e *Executor) checkFilters(op *graphql.OperationContext) (err *gqlerror.Err
 				err = fail(CodeFilterTooDeep, "a filter is nested more than %d levels deep", l.Filter)
 			case size > l.FilterSize:
 				err = fail(CodeFilterTooLarge, "a filter has more than %d parts", l.FilterSize)
+			default:
+				err = checkTexts(op.Variables[arg.Value.Raw])
 			}
 		}
 	}
@@ -115,6 +117,35 @@ func (e *Executor) checkFilters(op *graphql.OperationContext) (err *gqlerror.Err
 		eachField(f.SelectionSet, visit)
 	}
 	return err
+}
+
+// maxFilterText is in bytes. No identifier is longer, and SQLite refuses patterns of 50,000.
+const maxFilterText = 1000
+
+// checkTexts refuses what databases read otherwise than it was meant: SQLite ends a pattern at a NUL, PostgreSQL refuses it.
+func checkTexts(v any) *gqlerror.Error {
+	switch v := v.(type) {
+	case string:
+		if len(v) > maxFilterText {
+			return fail(CodeFilterTooLarge, "a text in a filter is longer than %d bytes", maxFilterText)
+		}
+		if strings.ContainsRune(v, 0) {
+			return fail(CodeValidationFailed, "a text in a filter cannot hold NUL")
+		}
+	case map[string]any:
+		for _, child := range v {
+			if err := checkTexts(child); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, child := range v {
+			if err := checkTexts(child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // filterShape counts levels of objects, and objects and list items altogether.
