@@ -42,9 +42,9 @@ func (s *Service) Take(ctx context.Context, attemptID string, entry int64) (*Lea
 	if n != 1 {
 		return nil, fmt.Errorf("take attempt %s: %w", attemptID, ErrNotYours)
 	}
-	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(sys)
+	a, err := s.withJob(sys, attemptID)
 	if err != nil {
-		return nil, fmt.Errorf("read attempt %s: %w", attemptID, err)
+		return nil, err
 	}
 	task, err := s.version(sys, s.store.Client(), a.Edges.Job.TaskVersion)
 	if err != nil {

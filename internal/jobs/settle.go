@@ -29,7 +29,7 @@ type Verdict struct {
 func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verdict, error) {
 	sys := viewer.NewSystemContext(ctx)
 	by, _ := viewer.FromContext(sys)
-	a, err := s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(sys)
+	a, err := s.withJob(sys, attemptID)
 	if ent.IsNotFound(err) { // purged with its job, which was finished long ago
 		return Verdict{}, fmt.Errorf("settle attempt %s: %w", attemptID, ErrNotFound)
 	}
@@ -64,9 +64,8 @@ func (s *Service) Settle(ctx context.Context, attemptID string, o Outcome) (Verd
 		}
 	}
 	v := Verdict{Landed: !lost}
-	v.Attempt, err = s.store.Client().Attempt.Query().Where(attempt.ID(attemptID)).WithJob().Only(sys)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("read attempt %s: %w", attemptID, err)
+	if v.Attempt, err = s.withJob(sys, attemptID); err != nil {
+		return Verdict{}, err
 	}
 	v.Job = v.Attempt.Edges.Job
 	return v, nil
