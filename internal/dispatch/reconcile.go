@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/docket-gateway/docket/internal/jobs"
@@ -106,7 +105,7 @@ func (d *Dispatcher) question(q jobs.Question, asked *jobs.Asked) {
 	log := d.log.With("attempt", asked.Attempt.ID, "job", asked.Job.ID, "target", asked.Attempt.Target, "resend", q.Resend)
 	ctx, cancel := context.WithCancelCause(d.send)
 	defer cancel(nil)
-	defer d.watch(ctx, cancel, asked.Attempt.ID, log)()
+	defer d.watch(ctx, cancel, asked.Attempt.ID, log, noLease)()
 	var out jobs.Outcome
 	answered := false
 	err := recovered(func() (err error) {
@@ -176,32 +175,8 @@ func aboutTheKey(o providers.Outcome) bool {
 	}
 }
 
-// watch ends a question soon after somebody else settled the attempt.
-func (d *Dispatcher) watch(ctx context.Context, cancel context.CancelCauseFunc, attemptID string, log *slog.Logger) (stop func()) {
-	ctx, end := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t := time.NewTicker(d.jobs.Lease() / 3)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-			}
-			still, err := d.jobs.Open(ctx, attemptID)
-			switch {
-			case err == nil && !still:
-				cancel(errSettled)
-				return
-			case err != nil && ctx.Err() == nil:
-				log.WarnContext(ctx, "look whether the attempt is settled", "error", err)
-			}
-		}
-	}()
-	return func() { end(); <-done }
-}
+// noLease is what a question holds: an UNKNOWN attempt has no lease, so its state alone says when to stop.
+func noLease(context.Context) error { return jobs.ErrNotYours }
 
 // deaf is the reporter of a re-send: its attempt is UNKNOWN and stays so until the outcome.
 type deaf struct{}

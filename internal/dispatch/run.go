@@ -122,8 +122,16 @@ const (
 	codeInternal      = "INTERNAL_ERROR" // also after sending, where it is UNKNOWN
 )
 
-// beat renews the lease until stopped, and stops the request when the attempt is not this worker's any more.
+// beat renews the lease until stopped, and stops the request when the attempt is not this worker's any more. An UNKNOWN
+// attempt has no lease; its worker goes on listening.
 func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l *jobs.Lease, log *slog.Logger) (stop func()) {
+	return d.watch(ctx, cancel, l.Attempt.ID, log, func(ctx context.Context) error { return d.jobs.Beat(ctx, l) })
+}
+
+// watch looks three times a lease whether the attempt is still to be worked on, and cancels with errSettled once it is
+// settled. hold renews what the worker holds; while it says ErrNotYours, the attempt's state decides. stop waits for the
+// watcher and may be called twice.
+func (d *Dispatcher) watch(ctx context.Context, cancel context.CancelCauseFunc, attemptID string, log *slog.Logger, hold func(context.Context) error) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -136,21 +144,20 @@ func (d *Dispatcher) beat(ctx context.Context, cancel context.CancelCauseFunc, l
 				return
 			case <-t.C:
 			}
-			err := d.jobs.Beat(ctx, l)
+			err := hold(ctx)
 			if errors.Is(err, jobs.ErrNotYours) {
 				var still bool
-				// An UNKNOWN attempt has no lease; its worker goes on listening.
-				if still, err = d.jobs.Open(ctx, l.Attempt.ID); err == nil && !still {
+				if still, err = d.jobs.Open(ctx, attemptID); err == nil && !still {
 					cancel(errSettled)
 					return
 				}
 			}
 			if err != nil && ctx.Err() == nil {
-				log.WarnContext(ctx, "renew the lease", "error", err)
+				log.WarnContext(ctx, "look after the attempt", "error", err)
 			}
 		}
 	}()
-	return func() { end(); <-done } // may be called twice
+	return func() { end(); <-done }
 }
 
 // settle writes an outcome down.
