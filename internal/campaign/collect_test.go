@@ -146,3 +146,14 @@ func everything(ctx context.Context, db *sql.DB, postgres bool) (string, error) 
 	}
 	return all.String(), nil
 }
+
+// execute runs one statement.
+func execute(ctx context.Context, address, statement string) error {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, statement)
+	return err
+}
