@@ -51,6 +51,7 @@ type Call struct {
 
 	// What was asked. Each is empty where the operation has none.
 	Key     string
+	Task    string          // createJob
 	Input   json.RawMessage // createJob
 	Job     string          // id
 	Attempt string          // id
