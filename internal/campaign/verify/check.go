@@ -16,10 +16,25 @@ var rules = []struct {
 }{
 	{"history", wellFormed},
 	{"I1", oneJobPerKey},
+	{"I2", oneIntentPerKey},
+	{"I3", oneAtATime},
+	{"I4", neverGuessed},
+	{"I5", countedVersion},
+	{"I5", rightResult},
+	{"I5", droppedStaysDropped},
+	{"I6", oneWinner},
+	{"result slot", linearSlot},
 	{"I7", numberedLog},
 	{"I7", replayedLog},
 	{"I7", deliveredLog},
+	{"I8", nothingStranded},
 	{"I9", sentOnce},
+	{"I10", provedOnly},
+	{"I11", unseenByOthers},
+	{"I11", signedByWho},
+	{"I12", terminalStays},
+	{"I12", verdictsStand},
+	{"I13", validOnly},
 }
 
 // Check judges a history. No violation means that nothing in it contradicts the rules, not that there is no fault: what

@@ -2,15 +2,12 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
-	"math/big"
 	"strconv"
 	"strings"
 )
-
-// maxExponent bounds what is written out to compare numbers; beyond it, they are compared as text.
-const maxExponent = 400
 
 // sameJSON compares two JSON texts by value: key order, white space and the way numbers are written do not matter, numbers
 // are exact. What is not one JSON text equals only the same bytes; nil equals nil.
@@ -40,11 +37,11 @@ func canonical(raw json.RawMessage) string {
 	return string(out)
 }
 
-// exact writes all numbers in one way. Numbers become tagged objects so that they never equal a string.
+// exact writes all numbers in one way.
 func exact(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		return map[string]string{"\x00number": number(v.String())}
+		return number(v.String())
 	case []any:
 		for i := range v {
 			v[i] = exact(v[i])
@@ -57,14 +54,27 @@ func exact(v any) any {
 	return v
 }
 
-func number(s string) string {
-	if _, e, ok := strings.Cut(strings.ToLower(s), "e"); ok {
-		if n, err := strconv.Atoi(e); err != nil || n > maxExponent || n < -maxExponent {
-			return s
-		}
+// number writes a JSON number as its digits without zeros at either end and, if that leaves one, an exponent.
+func number(s string) json.Number {
+	digits, e, _ := strings.Cut(strings.ToLower(s), "e")
+	exponent, err := strconv.Atoi(cmp.Or(e, "0"))
+	if err != nil { // beyond what anybody can count
+		return json.Number(s)
 	}
-	if r, ok := new(big.Rat).SetString(s); ok {
-		return r.RatString()
+	digits, negative := strings.CutPrefix(digits, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	exponent -= len(fraction)
+	short := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(short)
+	if short == "" {
+		return "0"
 	}
-	return s
+	if exponent != 0 {
+		short += "e" + strconv.Itoa(exponent)
+	}
+	if negative {
+		short = "-" + short
+	}
+	return json.Number(short)
 }

@@ -1,0 +1,9 @@
+package verify
+
+// Inner parts for tests.
+var (
+	SlotVerdict = slotVerdict
+	SameJSON    = sameJSON
+	MarksIn     = marksIn
+	Most        = most
+)
