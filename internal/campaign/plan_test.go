@@ -120,10 +120,12 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s of %d for %s after %d", f.kind, f.which, f.lasts, f.after)
 }
 
-// newPlan spreads faults of the given kinds over the run. Each kind comes before any comes again.
+// newPlan spreads faults of the given kinds over the run, of which a long one has as many as fit into some minutes. Each
+// kind comes before any comes again.
 func newPlan(seed uint64, intents int, kinds []string) plan {
 	p := plan{seed: seed, intents: intents}
-	const every = 24 // intents between two faults
+	const often, most = 24, 120
+	every := max(often, intents/most)
 	r := p.rng("faults")
 	var bag []string
 	for at := every; at < intents; at += every {

@@ -92,10 +92,7 @@ func (p *provider) answer(x *providertest.Exchange) {
 		p.book.mu.Lock()
 		defer p.book.mu.Unlock()
 		r := &p.book.requests[index]
-		r.Fate, r.Mark = f, mark
-		if json.Valid([]byte(output)) {
-			r.Output = json.RawMessage(output)
-		}
+		r.Fate, r.Mark, r.Output = f, mark, json.RawMessage(output)
 	}}
 	e.play()
 }
@@ -172,7 +169,7 @@ func (e *encounter) refuse() {
 
 // spoil answers completely, with what must never become a result.
 func (e *encounter) spoil() {
-	output := e.output()
+	output, mark := e.output(), e.mark
 	switch e.r.IntN(4) {
 	case 0:
 		output = fmt.Sprintf(`{"text": "%s", "extra": 1}`, e.mark)
@@ -181,9 +178,9 @@ func (e *encounter) spoil() {
 	case 2:
 		output = "```json\n" + output + "\n```"
 	case 3:
-		output = `{"text": 5}`
+		output, mark = `{"text": 5}`, ""
 	}
-	e.say(verify.Broken, output, e.mark)
+	e.say(verify.Broken, output, mark)
 	providertest.Says(output, "stop")(e.Exchange)
 }
 

@@ -10,8 +10,11 @@ import (
 	"github.com/docket-gateway/docket/internal/campaign/verify"
 )
 
-// look is how often a user looks at a job.
-const look = 40 * time.Millisecond
+// A user looks at a job again after this long, and less often the longer it takes.
+const (
+	look     = 30 * time.Millisecond
+	lookLate = 300 * time.Millisecond
+)
 
 // user pursues one intent until it is settled or the user gives up.
 type user struct {
@@ -35,16 +38,14 @@ func (u *user) run(ctx context.Context) {
 	if u.probed {
 		u.probe(ctx, "")
 	}
-	for started := time.Now(); ctx.Err() == nil && time.Since(started) < patience; {
+	for started, wait := time.Now(), look; ctx.Err() == nil && time.Since(started) < patience; wait = min(wait*5/4, lookLate) {
 		a := u.read(ctx, u.owner, false)
-		if a == nil || a.Typename != "Job" {
-			rest(ctx, look)
-			continue
+		if a != nil && a.Typename == "Job" {
+			if done := u.react(ctx, a); done {
+				return
+			}
 		}
-		if done := u.react(ctx, a); done {
-			return
-		}
-		rest(ctx, look)
+		rest(ctx, wait)
 	}
 }
 

@@ -45,7 +45,9 @@ func TestI3(t *testing.T) {
 
 func TestI4(t *testing.T) {
 	t.Parallel()
-	fail := func(fate verify.Fate, code string) *story { return tell(creates(1), sends("att_1.1", fate), fails("att_1.1", code)) }
+	fail := func(fate verify.Fate, code string) *story {
+		return tell(creates(1), sends("att_1.1", fate), fails("att_1.1", code))
+	}
 	unsent := func(code string) *story { return tell(creates(1), fails("att_1.1", code)) }
 	judged(t, "I4", []example{
 		{name: "a definite no", of: none()},
