@@ -21,6 +21,17 @@ func (r *jobResolver) Attempts(ctx context.Context, obj *ent.Job) ([]*ent.Attemp
 	return attempts, err
 }
 
+func (r *jobResolver) CompletedBy(ctx context.Context, obj *ent.Job) (*ent.Attempt, error) {
+	if obj.CompletedByID == nil { // also if a winner has come since the row was read: its result is not in the row either
+		return nil, nil
+	}
+	a, err := obj.Edges.CompletedByOrErr()
+	if ent.IsNotLoaded(err) {
+		a, err = r.Client.Attempt.Get(ctx, *obj.CompletedByID)
+	}
+	return a, ent.MaskNotFound(err) // the job may have been removed since its row was read
+}
+
 func (r *queryResolver) Node(ctx context.Context, id string) (ent.Noder, error) {
 	nodes, err := r.nodes(ctx, []string{id})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -197,4 +198,22 @@ func TestAPageTakesAFixedNumberOfStatements(t *testing.T) {
 		}
 		require.Equal(t, counts[2], counts[20], "a statement for each row of %s", query)
 	}
+}
+
+// A mutation answers with the row as the change left it. A winner that comes while the answer is made is not in that row,
+// and must not stand beside a state and a result that know nothing of it.
+func TestCompletedByIsOfTheSameMomentAsItsRow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	row := b.Job(t, alice, "k")
+	a := b.Attempt(t, row.ID)
+	b.Move(t, a.ID, attempt.StateSUCCEEDED, "")
+	b.Finish(t, row.ID, job.StateSUCCEEDED, a.ID)
+	b.jobs.done = jobs.AttemptAndJob{Attempt: a, Job: row}
+
+	const start = `mutation($id: ID!) { startAttempt(input: {jobId: $id}) { ... on StartAttemptSuccess { job { state result completedBy { id } } } } }`
+	r := b.post(t, asAlice, start, `{"id":"`+row.ID+`"}`)
+	require.Equal(t, map[string]any{"state": "QUEUED", "result": nil, "completedBy": nil}, r.at(t, "startAttempt", "job"))
+	r = b.post(t, asAlice, `query($id: ID!) { job(id: $id) { state completedBy { id } } }`, `{"id":"`+row.ID+`"}`)
+	require.Equal(t, map[string]any{"state": "SUCCEEDED", "completedBy": map[string]any{"id": a.ID}}, r.at(t, "job"))
 }

@@ -31,7 +31,7 @@ type AttemptResolver interface {
 }
 type JobResolver interface {
 	Attempts(ctx context.Context, obj *ent.Job) ([]*ent.Attempt, error)
-
+	CompletedBy(ctx context.Context, obj *ent.Job) (*ent.Attempt, error)
 	Events(ctx context.Context, obj *ent.Job, after *int, first *int) ([]*ent.JobEvent, error)
 	Usage(ctx context.Context, obj *ent.Job) (*model.Usage, error)
 	Owner(ctx context.Context, obj *ent.Job) (string, error)
@@ -1056,7 +1056,7 @@ func (ec *executionContext) _Job_completedBy(ctx context.Context, field graphql.
 			return ec.fieldContext_Job_completedBy(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.CompletedBy(ctx)
+			return ec.Resolvers.Job().CompletedBy(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.Attempt) graphql.Marshaler {
@@ -1071,7 +1071,7 @@ func (ec *executionContext) fieldContext_Job_completedBy(_ context.Context, fiel
 		Object:     "Job",
 		Field:      field,
 		IsMethod:   true,
-		IsResolver: false,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Attempt(ctx, field)
 		},
