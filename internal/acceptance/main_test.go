@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/program"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -46,20 +46,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program builds the gateway once, with the race detector if the tests have it, and returns the file's path.
-var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programs, "docket")
-	args := []string{"build", "-o", path}
+// built is the gateway's program, with the race detector if the tests have it.
+var built = sync.OnceValues(func() (string, error) {
+	var flags []string
 	if raceEnabled {
-		args = append(args, "-race")
+		flags = append(flags, "-race")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/docket-gateway/docket")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return path, nil
+	return program.Build(ctx, programs, flags...)
 })
 
 // both are the databases, each a fresh one.

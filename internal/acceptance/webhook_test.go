@@ -71,7 +71,7 @@ func TestKilledBeforeTheWebhookWasTaken(t *testing.T) {
 			p = run(t, t.TempDir(), environ, "serve", "--config", path)
 			require.Equal(t, strings.TrimPrefix(first, "no "), next())
 			require.Equal(t, "SUCCEEDED", p.job(t, j.ID).State)
-			require.NotContains(t, p.log.String(), strings.TrimPrefix(secret, "whsec_"))
+			require.NotContains(t, p.Log(), strings.TrimPrefix(secret, "whsec_"))
 		})
 	}
 }
