@@ -39,6 +39,7 @@ func TestSameJSON(t *testing.T) {
 	}
 	require.True(t, verify.SameJSON(nil, nil))
 	require.False(t, verify.SameJSON(nil, json.RawMessage(`null`)))
+	require.False(t, verify.SameJSON(nil, json.RawMessage{}))
 }
 
 func TestMarksIn(t *testing.T) {

@@ -29,6 +29,16 @@ func TestI7(t *testing.T) {
 		{name: "a move to where it was", of: one(), do: func(s *story) { s.Events[2].To = "STARTING" }, says: `from "STARTING" to "STARTING"`},
 		{name: "a job's move from where it was not", of: one(), do: func(s *story) { s.Events[5].From = "QUEUED" }, says: "moves the job from"},
 		{name: "created twice", of: one(), do: func(s *story) { s.event("job_1", "JOB_CREATED", "", "", "SUCCEEDED", "") }, says: "for the first event alone"},
+		{name: "created from something", of: one(), do: func(s *story) { s.Events[0].From = "WAITING" }, says: "for the first event alone"},
+		{name: "created after its attempt", of: one(), do: func(s *story) {
+			s.Events[0].Number, s.Events[1].Number = 2, 1
+		}, says: "for the first event alone"},
+		{name: "a job's move to where it was", of: lost(), do: func(s *story) { s.event("job_1", "JOB_STATE", "", "UNKNOWN", "UNKNOWN", "") }, says: `from "UNKNOWN" to "UNKNOWN"`},
+		{name: "an attempt without an id", of: one(), do: func(s *story) { s.event("job_1", "ATTEMPT_CREATED", "", "", "STARTING", "") }, says: "creates attempt  from"},
+		{name: "another job's attempt", of: one().then(creates(2), sends("att_2.1", verify.Answered), wins("att_2.1")), do: func(s *story) {
+			s.event("job_1", "ATTEMPT_CREATED", "att_2.1", "", "STARTING", "")
+		}, says: "has no such row"},
+		{name: "a number that is not the first", of: one(), do: func(s *story) { s.Attempts[0].Number = 2 }, says: "has number 2"},
 		{name: "an attempt created as RUNNING", of: one(), do: func(s *story) { s.Events[1].To = "RUNNING" }, says: "creates attempt att_1.1"},
 		{name: "an attempt created twice", of: one(), do: func(s *story) { s.event("job_1", "ATTEMPT_CREATED", "att_1.1", "", "STARTING", "") }, says: "creates attempt"},
 		{name: "requeued before it was sent", of: tell(creates(1)).then(func(s *story) {
