@@ -44,6 +44,10 @@ func TestSameJSON(t *testing.T) {
 
 func TestMarksIn(t *testing.T) {
 	t.Parallel()
-	text := `mark-1x"mark-22x mark-x mark- mark-3 mark-mark-4xmark-5xx Mark-6x\nmark-007xmark-8`
+	text := `mark-1x"mark-22x mark-x mark- mark-3 mark-mark-4xmark-5xx Mark-6x\nmark-007xmark-1.x mark-1/2x mark-1:x mark-8`
 	require.Equal(t, []string{"mark-1x", "mark-22x", "mark-4x", "mark-5x", "mark-007x"}, slices.Collect(verify.MarksIn(text)))
+	for first := range verify.MarksIn(text) {
+		require.Equal(t, "mark-1x", first)
+		break
+	}
 }
