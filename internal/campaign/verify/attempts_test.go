@@ -39,6 +39,12 @@ func TestI3(t *testing.T) {
 		{name: "a blocker of another job", of: lost().then(creates(2), sends("att_2.1", verify.Answered), wins("att_2.1"), blocked("UNKNOWN")), do: func(s *story) {
 			s.Calls[len(s.Calls)-1].Job = "job_2"
 		}, says: "none of the job's blockers"},
+		{name: "a blocker that nobody knows", of: lost().then(blocked("UNKNOWN")), do: func(s *story) {
+			s.Calls[len(s.Calls)-1].Settled.ID = "att_9"
+		}, says: "none of the job's blockers"},
+		{name: "a blocker of a job without a row", of: lost().then(blocked("UNKNOWN")), do: func(s *story) {
+			s.Calls[len(s.Calls)-1].Job = "job_9"
+		}, says: "the job has no row"},
 		{name: "a blocker that is none", of: lost().then(blocked("UNKNOWN")), do: func(s *story) { s.Calls[len(s.Calls)-1].Settled = nil }, says: "the answer no attempt"},
 	})
 }
@@ -56,6 +62,7 @@ func TestI4(t *testing.T) {
 		{name: "nobody was reached", of: unsent("PROVIDER_UNREACHABLE")},
 		{name: "a dial that timed out", of: unsent("ACK_TIMEOUT")},
 		{name: "cut while it was sent", of: fail(verify.Cut, "REQUEST_NOT_SENT")},
+		{name: "cut by the provider while it was sent", of: fail(verify.Ambiguous, "REQUEST_NOT_SENT"), do: func(s *story) { s.Requests[0].Whole = false }},
 		{name: "an operator's word", of: lost().then(resolves("att_1.1", "FAILED", ""))},
 		{name: "an answer, and yet FAILED", of: fail(verify.Answered, "OUTPUT_INVALID"), says: "its fate was answered"},
 		{name: "silence, and yet FAILED", of: fail(verify.Ambiguous, "PROVIDER_ERROR"), says: "its fate was ambiguous"},
@@ -71,6 +78,9 @@ func TestI4(t *testing.T) {
 		{name: "an operator's word without the operator", of: lost().then(fails("att_1.1", "RESOLVED_AS_FAILED")), says: "only an operator may"},
 		{name: "the owner's word", of: lost().then(resolves("att_1.1", "FAILED", "")), do: func(s *story) {
 			s.Events[6].Detail = json.RawMessage(by("alice", false, `"code":"RESOLVED_AS_FAILED"`))
+		}, says: "only an operator may"},
+		{name: "an operator's word without a name", of: lost().then(resolves("att_1.1", "FAILED", "")), do: func(s *story) {
+			s.Events[6].Detail = json.RawMessage(`{"code":"RESOLVED_AS_FAILED","operator":true}`)
 		}, says: "only an operator may"},
 		{name: "an operator's word on one that runs", of: races(), do: func(s *story) {
 			s.then(resolves("att_1.1", "FAILED", ""))

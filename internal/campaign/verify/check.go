@@ -50,19 +50,33 @@ func Check(h *History) []Violation {
 	for _, r := range rules {
 		if j.more[r.name] > 0 && !slices.Contains(names, r.name) {
 			names = append(names, r.name)
-			j.found = append(j.found, Violation{Rule: r.name, Text: fmt.Sprintf("and %d more", j.more[r.name])})
+			j.found = append(j.found, Violation{Rule: r.name, Text: fmt.Sprintf("and %d more", j.more[r.name]), More: j.more[r.name]})
 		}
 	}
 	return j.found
 }
 
-// Report is the violations as text for people, a line each, after how many there are.
+// Report is the violations as text for people: how many there are, by rule, and then each.
 func Report(vs []Violation) string {
 	if len(vs) == 0 {
 		return "no violations\n"
 	}
+	var names []string
+	count, all := map[string]int{}, 0
+	for _, v := range vs {
+		if count[v.Rule] == 0 {
+			names = append(names, v.Rule)
+		}
+		n := max(v.More, 1)
+		count[v.Rule] += n
+		all += n
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d violations:\n", len(vs))
+	fmt.Fprintf(&b, "%d violations:", all)
+	for _, name := range names {
+		fmt.Fprintf(&b, " %s %d;", name, count[name])
+	}
+	b.WriteString("\n")
 	for _, v := range vs {
 		b.WriteString("  " + strings.ReplaceAll(v.String(), "\n", "\n    ") + "\n")
 	}

@@ -144,6 +144,7 @@ type Violation struct {
 	Rule string // "I1" to "I13", or "result slot"
 	Job  string // id, or empty
 	Text string
+	More int // stands for so many more of the rule, which are not told one by one
 }
 
 func (v Violation) String() string {

@@ -61,6 +61,16 @@ func TestI1(t *testing.T) {
 			last(s).Type, last(s).Found = "null", nil
 			last(s).Start = s.Calls[0].End
 		}},
+		{name: "forgotten, and found again", of: one().then(byKey, again), do: func(s *story) {
+			s.Calls[2].Type, s.Calls[2].Found = "null", nil
+		}, says: "found nothing after"},
+		{name: "a look-up without its job", of: one().then(byKey), do: func(s *story) { last(s).Found = nil }, says: "without a job"},
+		{name: "a conflict without its job", of: one().then(again), do: func(s *story) { last(s).Type, last(s).Found = "IdempotencyConflict", nil }, says: "without a job"},
+		{name: "a conflict with another job", of: one().then(creates(2), again), do: func(s *story) {
+			last(s).Type, last(s).Input, last(s).Found.ID = "IdempotencyConflict", nil, "job_2"
+		}, says: "in one answer and job_1"},
+		{name: "a row of another owner", of: one(), do: func(s *story) { s.job("job_1").Owner = "bob" }, says: "its row is (bob"},
+		{name: "a row of another key", of: one(), do: func(s *story) { s.job("job_1").Key = "key-9" }, says: `its row is (alice, "key-9"`},
 		{name: "an answer without its job", of: one(), do: func(s *story) { s.Calls[0].Found = nil }, says: "without a job"},
 	})
 }

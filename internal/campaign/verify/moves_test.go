@@ -32,6 +32,8 @@ func TestI12(t *testing.T) {
 		{name: "leaves SUPERSEDED", of: races().then(wins("att_1.2"), moves("att_1.1", "FAILED", "")), says: `from "SUPERSEDED" to "FAILED"`},
 		{name: "runs again after UNKNOWN", of: lost().then(moves("att_1.1", "RUNNING", "")), says: `from "UNKNOWN" to "RUNNING"`},
 		{name: "starts again", of: lost().then(moves("att_1.1", "STARTING", "")), says: `from "UNKNOWN" to "STARTING"`},
+		{name: "begins by a move", of: lost(), do: func(s *story) { s.event("job_1", "ATTEMPT_STATE", "att_1.1", "", "STARTING", "") }, says: `from "" to "STARTING"`},
+		{name: "a job that begins by a move", of: lost(), do: func(s *story) { s.event("job_1", "JOB_STATE", "", "", "QUEUED", "") }, says: `from "" to "QUEUED"`},
 		{name: "waits and runs", of: byAlice().then(becomes("job_1", "RUNNING", "")), says: `from "WAITING" to "RUNNING"`},
 		{name: "FAILED and ended", of: none().then(becomes("job_1", "CANCELLED", "")), says: `from "FAILED" to "CANCELLED"`},
 		{name: "something after the end", of: one().then(func(s *story) {
@@ -47,6 +49,11 @@ func TestI12(t *testing.T) {
 		{name: "told who was first", of: one().then(finished(verify.OpCancel, "att_1.1", "SUCCEEDED"), over(verify.OpEnd), over(verify.OpStart))},
 		{name: "told that it FAILED, and re-opened later", of: none().then(over(verify.OpEnd), starts("job_1", "att_1.2", primary, "alice", false),
 			sends("att_1.2", verify.Answered), wins("att_1.2"))},
+		{name: "told that the job is ended", of: lost().then(ends("job_1", "alice", false), over(verify.OpEnd), over(verify.OpStart))},
+		{name: "may not end a job that is open", of: lost().then(over(verify.OpEnd)), says: "was answered JobFinished"},
+		{name: "told that one is over, and not which", of: one().then(finished(verify.OpCancel, "att_1.1", "SUCCEEDED")), do: func(s *story) {
+			last(s).Settled = nil
+		}, says: "was answered AttemptFinished"},
 		{name: "told that another state was final", of: one().then(finished(verify.OpResolve, "att_1.1", "CANCELLED")), says: "is CANCELLED; it is SUCCEEDED"},
 		{name: "told that one is over which is open", of: lost().then(finished(verify.OpResolve, "att_1.1", "UNKNOWN")), says: "was answered AttemptFinished"},
 		{name: "told of another attempt", of: races().then(wins("att_1.2"), finished(verify.OpCancel, "att_1.2", "SUCCEEDED")), do: func(s *story) {
@@ -54,6 +61,13 @@ func TestI12(t *testing.T) {
 		}, says: "was answered AttemptFinished"},
 		{name: "told of an attempt without a row", of: one().then(finished(verify.OpCancel, "att_9", "FAILED")), says: "which has no row"},
 		{name: "told that the job is ended, and it is not", of: lost().then(over(verify.OpStart)), do: func(s *story) { last(s).Found.State = "CANCELLED" }, says: "is CANCELLED; it is UNKNOWN"},
+		{name: "told that the job SUCCEEDED, and it did not", of: lost().then(over(verify.OpStart)), do: func(s *story) { last(s).Found.State = "SUCCEEDED" }, says: "is SUCCEEDED; it is UNKNOWN"},
+		{name: "cancelled another one than asked", of: byAlice(), do: func(s *story) { last(s).Attempt = "att_9" }, says: "was answered CancelAttemptSuccess"},
+		{name: "resolved another one than asked", of: lost().then(resolves("att_1.1", "CANCELLED", "")), do: func(s *story) { last(s).Attempt = "att_9" }, says: "was answered ResolveAttemptSuccess"},
+		{name: "resolved nothing", of: lost().then(resolves("att_1.1", "CANCELLED", "")), do: func(s *story) {
+			last(s).Settled, last(s).Outcome = nil, ""
+		}, says: "was answered ResolveAttemptSuccess"},
+		{name: "started nothing", of: races(), do: func(s *story) { last(s).Settled = nil }, says: "was answered StartAttemptSuccess"},
 		{name: "told that the job is over while it is open", of: lost().then(over(verify.OpStart)), says: "was answered JobFinished"},
 		{name: "may not start a job that FAILED", of: none().then(over(verify.OpStart)), says: "was answered JobFinished"},
 		{name: "ended, says an answer that does not show it", of: lost().then(ends("job_1", "alice", false)), do: func(s *story) { last(s).Found.State = "UNKNOWN" }, says: "was answered CancelJobSuccess"},

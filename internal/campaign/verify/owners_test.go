@@ -28,6 +28,10 @@ func TestI11(t *testing.T) {
 		{name: "a stranger sees it under its own name", of: one().then(sees("bob", false)), do: func(s *story) {
 			s.Calls[len(s.Calls)-1].Found.Owner = "bob"
 		}, says: "was answered with a job of bob"},
+		{name: "the owner sees it under another one's name", of: one().then(sees("alice", false)), do: func(s *story) {
+			s.Calls[len(s.Calls)-1].Found.Owner = "bob"
+		}, says: "of alice was answered with a job of bob"},
+		{name: "the owner may not resolve what never was", of: one().then(call(verify.Call{Subject: "alice", Op: verify.OpResolve, Attempt: "att_9", Type: "NotFound"}))},
 		{name: "a stranger sees an attempt", of: one().then(call(verify.Call{Subject: "bob", Op: verify.OpRead, Type: "Job",
 			Settled: &verify.SeenAttempt{ID: "att_1.1", State: "SUCCEEDED"}})), says: "with attempt att_1.1"},
 		{name: "a stranger learns that there is a job", of: one().then(call(verify.Call{Subject: "bob", Op: verify.OpEnd, Job: "job_1", Type: "JobFinished"})), says: "a stranger"},
@@ -35,6 +39,11 @@ func TestI11(t *testing.T) {
 		{name: "a stranger learns it from node", of: lost().then(call(verify.Call{Subject: "bob", Op: verify.OpNode, Job: "att_1.1", Type: "Attempt"})), says: "a stranger"},
 		{name: "the owner resolves", of: lost().then(call(verify.Call{Subject: "alice", Op: verify.OpResolve, Attempt: "att_1.1", Type: "InvalidInput"})), says: "is no operator"},
 	})
+}
+
+// reopenedByOwner is a job that FAILED, was re-opened by its owner and won.
+func reopenedByOwner() *story {
+	return none().then(starts("job_1", "att_1.2", fallback, "alice", false), sends("att_1.2", verify.Answered), wins("att_1.2"))
 }
 
 func TestI11Signatures(t *testing.T) {
@@ -54,6 +63,29 @@ func TestI11Signatures(t *testing.T) {
 				Type: "AttemptFinished", Found: s.seen("job_1"), Settled: &verify.SeenAttempt{ID: "att_1.1", State: "SUPERSEDED"}})
 		}},
 		{name: "presumed dead", of: lost().then(moves("att_1.1", "CANCELLED", `{"code":"PRESUMED_DEAD"}`), becomes("job_1", "FAILED", ""))},
+		{name: "an operator meets the own job again", of: one().then(again), do: func(s *story) { s.Calls[len(s.Calls)-1].Operator = true }},
+		{name: "the next one, whichever it is", of: reopenedByOwner(), do: func(s *story) { s.Calls[2].Target = "" }},
+		{name: "re-opened by nobody", of: reopenedByOwner(), do: detail(6, `{}`), says: "does not say who"},
+		{name: "waited, and goes on by nobody's hand", of: lost().then(cancels("att_1.1", "alice", false), starts("job_1", "att_1.2", primary, "alice", false)),
+			do: detail(10, `{}`), says: "event 10 (JOB_STATE to \"QUEUED\", ) is what a person does"},
+		{name: "ended by nobody", of: lost().then(ends("job_1", "olga", true)), do: detail(8, `{}`), says: "event 8 (JOB_STATE to \"CANCELLED\", ) is what a person does"},
+		{name: "begun by nobody", of: one(), do: detail(2, `{"target":"demo/inkjet","reason":"PRIMARY"}`), says: "event 2 (ATTEMPT_CREATED"},
+		{name: "what follows has another one's name", of: byOlga(), do: detail(8, by("alice", false, "")), says: "who asked for nothing of the kind"},
+		{name: "an owner who is said to be an operator", of: lost().then(cancels("att_1.1", "alice", false)), do: detail(8, by("alice", true, "")),
+			says: "by alice (operator: true), who asked for nothing of the kind"},
+		{name: "by an operator whose call broke down", of: byOlga(), do: func(s *story) {
+			c := &s.Calls[2]
+			c.Type, c.Code, c.Found, c.Settled = "", "FORBIDDEN", nil, nil
+		}, says: "who asked for nothing of the kind"},
+		{name: "by an operator who asked for another job", of: byOlga().then(creates(2)), do: func(s *story) { s.Calls[2].Attempt = "att_2.1" }, says: "who asked for nothing of the kind"},
+		{name: "a start that names another attempt", of: reopenedByOwner(), do: func(s *story) { s.Calls[2].Settled.ID = "att_1.1" }, says: "no event with that name"},
+		{name: "a start that was none", of: reopenedByOwner(), do: detail(5, by("alice", false, `"target":"demo/laser","reason":"RETRY"`)), says: "no event with that name"},
+		{name: "a cancellation that was none", of: byOlga(), do: func(s *story) { s.Events[6].To = "FAILED" }, says: "no event with that name"},
+		{name: "a cancellation of another attempt", of: byOlga(), do: func(s *story) { s.Calls[2].Attempt, s.Calls[2].Job = "att_1.2", "job_1" }, says: "no event with that name"},
+		{name: "a resolution of another attempt", of: lost().then(resolves("att_1.1", "CANCELLED", "")), do: func(s *story) {
+			s.Calls[2].Attempt, s.Calls[2].Job = "att_1.2", "job_1"
+		}, says: "no event with that name"},
+		{name: "an end that was none", of: lost().then(ends("job_1", "olga", true)), do: func(s *story) { s.Events[7].To = "WAITING" }, says: "no event with that name"},
 		{name: "cancelled by nobody", of: byOlga(), do: detail(7, `{"code":"CANCELLED"}`), says: "does not say who"},
 		{name: "made by nobody", of: one(), do: detail(1, `{}`), says: "does not say who"},
 		{name: "started by nobody", of: none().then(starts("job_1", "att_1.2", fallback, "alice", false), sends("att_1.2", verify.Answered), wins("att_1.2")),

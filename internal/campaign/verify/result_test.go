@@ -73,10 +73,23 @@ func TestI5Dropped(t *testing.T) {
 		}, says: "mark-5x, which"},
 		{name: "an operator's result that repeats the provider's", of: tell(creates(1), sends("att_1.1", verify.Answered),
 			loses("att_1.1", "IDLE_TIMEOUT"), resolves("att_1.1", "SUCCEEDED", `{"answer":"mark-100x"}`))},
+		{name: "an operator's result that repeats what another attempt brought", of: tell(creates(1), sends("att_1.1", verify.Answered),
+			loses("att_1.1", "IDLE_TIMEOUT"), cancels("att_1.1", "alice", false), starts("job_1", "att_1.2", primary, "alice", false),
+			sends("att_1.2", verify.Ambiguous), loses("att_1.2", "IDLE_TIMEOUT"), resolves("att_1.2", "SUCCEEDED", `{"answer":"mark-100x"}`))},
+		{name: "an operator who repeats the winner's result too late", of: second(), do: func(s *story) {
+			s.call(verify.Call{
+				Subject: "olga", Operator: true, Op: verify.OpResolve, Attempt: "att_1.1", Outcome: "SUCCEEDED", Result: s.job("job_1").Result,
+				Type: "AttemptFinished", Found: s.seen("job_1"), Settled: &verify.SeenAttempt{ID: "att_1.1", State: "CANCELLED"},
+			})
+		}},
+		{name: "the loser's payload is the result", of: second(), do: func(s *story) {
+			s.job("job_1").Result = s.request("att_1.1").Output
+			s.Everything += "mark-100x"
+		}, says: "mark-100x, which attempt att_1.1 brought"},
 		{name: "a dump that is not whole", of: one(), do: func(s *story) { s.Everything = "" }, says: "cannot be looked for there"},
 		{name: "an answer without a mark", of: one(), do: func(s *story) { s.Requests[0].Mark = "" }, says: "has no mark"},
-		{name: "a mark of another form", of: one(), do: func(s *story) { s.Requests[0].Mark = "mark-1" }, says: "cannot be looked for"},
-		{name: "a mark that is not in the output", of: one(), do: func(s *story) { s.Requests[0].Mark = "mark-1x" }, says: "cannot be looked for"},
+		{name: "a mark of another form", of: one(), do: func(s *story) { s.Requests[0].Mark = "mark-1" }, says: "it is not mark-<digits>x"},
+		{name: "a mark that is not in the output", of: one(), do: func(s *story) { s.Requests[0].Mark = "mark-1x" }, says: "or not in the output"},
 	})
 }
 
