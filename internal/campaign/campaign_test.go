@@ -17,6 +17,9 @@ import (
 	"github.com/docket-gateway/docket/internal/campaign/verify"
 )
 
+// reserve is kept of go test's -timeout, to judge what was seen.
+const reserve = 2 * time.Minute
+
 // TestCampaign finds no violation.
 func TestCampaign(t *testing.T) {
 	path, err := released()
@@ -57,7 +60,7 @@ func newCampaign(t *testing.T, p plan, path string, env []string, postgres bool)
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(transport.CloseIdleConnections)
 	c := &campaign{
-		plan: p, recorder: &recorder{start: time.Now()}, book: &book{tries: map[string]int{}},
+		plan: p, recorder: &recorder{start: time.Now(), watched: map[string]int{}}, book: &book{tries: map[string]int{}},
 		http: &http.Client{Transport: transport}, struck: map[string]int{},
 	}
 	providers := map[string]*provider{}
@@ -85,9 +88,11 @@ func newCampaign(t *testing.T, p plan, path string, env []string, postgres bool)
 func (c *campaign) run(t *testing.T, from, to int) []verify.Violation {
 	t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Duration(to-from)*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	require.NoError(t, c.fleet.start(ctx))
+	last, bounded := t.Deadline()
+	last = last.Add(-reserve)
 	var (
 		users, watchers sync.WaitGroup
 		next, done      atomic.Int64
@@ -100,12 +105,12 @@ func (c *campaign) run(t *testing.T, from, to int) []verify.Violation {
 		users.Go(func() {
 			for {
 				number := int(next.Add(1)) - 1
-				if number >= to || ctx.Err() != nil {
+				if number >= to || ctx.Err() != nil || bounded && time.Now().After(last) {
 					return
 				}
 				u := &user{
-					api:    &api{fleet: c.fleet, recorder: c.recorder, http: c.http},
-					intent: c.plan.intent(number), of: c.plan, r: c.plan.rng("user", number), end: end, wg: &watchers,
+					api:   &api{fleet: c.fleet, recorder: c.recorder, http: c.http},
+					waits: c.patience(), intent: c.plan.intent(number), of: c.plan, r: c.plan.rng("user", number), end: end, wg: &watchers,
 				}
 				u.run(ctx)
 				done.Add(1)
@@ -117,7 +122,7 @@ func (c *campaign) run(t *testing.T, from, to int) []verify.Violation {
 	users.Wait()
 	close(over)
 	require.NoError(t, <-nemesis)
-	require.NoError(t, ctx.Err(), "the users were not done in time")
+	require.EqualValues(t, to-from, done.Load(), "intents that go test's -timeout left time for; give a longer one")
 	require.NoError(t, c.fleet.start(ctx))
 	c.rest(ctx, t)
 	stopWatching()
@@ -158,9 +163,13 @@ func (c *campaign) rest(ctx context.Context, t *testing.T) {
 			return false, err.Error()
 		}
 		n := 0
+		var over []string
 		for _, j := range still.Jobs {
-			if j.State == "QUEUED" || j.State == "RUNNING" {
+			switch j.State {
+			case "QUEUED", "RUNNING":
 				n++
+			case "SUCCEEDED", "FAILED", "CANCELLED":
+				over = append(over, j.ID)
 			}
 		}
 		for _, a := range still.Attempts { // will be presumed dead
@@ -168,7 +177,8 @@ func (c *campaign) rest(ctx context.Context, t *testing.T) {
 				n++
 			}
 		}
-		return n == 0, fmt.Sprint(n, " jobs are left")
+		untold := c.recorder.untold(over)
+		return n == 0 && untold == 0, fmt.Sprintf("%d jobs are left, %d subscribers were not told of an end", n, untold)
 	})
 	for _, m := range c.fleet.members {
 		if !quiet {
@@ -217,15 +227,18 @@ func (c *campaign) summary(t *testing.T) {
 		c.plan.intents, c.took.Round(time.Second), len(h.Calls), unanswered, len(h.Streams), types, states, reasons, fates, c.struck)
 }
 
+func (c *campaign) patience() time.Duration {
+	if c.sabotaged {
+		return patience / 8
+	}
+	return patience
+}
+
 // until polls. If the condition does not come true, that is for verify to judge where a guard is out of work, and fails the
 // test otherwise.
 func (c *campaign) until(ctx context.Context, t *testing.T, what string, condition func() (bool, string)) bool {
 	t.Helper()
-	limit := patience
-	if c.sabotaged {
-		limit = patience / 8
-	}
-	bound, cancel := context.WithTimeout(ctx, limit)
+	bound, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	for {
 		ok, word := condition()

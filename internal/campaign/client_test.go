@@ -25,6 +25,7 @@ type recorder struct {
 	mu      sync.Mutex
 	calls   []verify.Call
 	streams []verify.Stream
+	watched map[string]int // subscribers that are not done, by job
 }
 
 func (r *recorder) since() time.Duration { return time.Since(r.start) }
@@ -33,6 +34,24 @@ func (r *recorder) add(c verify.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, c)
+}
+
+// watching counts the subscribers of a job.
+func (r *recorder) watching(job string, more int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watched[job] += more
+}
+
+// untold are the jobs among the given ones whose subscribers have not been told that it is over.
+func (r *recorder) untold(over []string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, job := range over {
+		n += r.watched[job]
+	}
+	return n
 }
 
 // api reaches the gateways as one person, each call through any of them.

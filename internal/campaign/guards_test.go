@@ -222,7 +222,7 @@ func TestGuards(t *testing.T) {
 // untilNoticed runs intents in rounds until a violation shows, and names the rules that were broken.
 func untilNoticed(t *testing.T, g guard, path string, seed uint64) (intents int, by string) {
 	t.Helper()
-	const round, most = 50, 1000
+	const round, most = 25, 1000
 	p := newPlan(seed, most, slices.Concat(processFaults, databaseFaults))
 	c := newCampaign(t, p, path, []string{"CAMPAIGN_GUARD_OUT=" + g.invariant}, true)
 	c.sabotaged = true

@@ -21,11 +21,12 @@ type user struct {
 	*api
 	intent
 
-	of  plan
-	r   *rand.Rand
-	job string
-	end context.Context //nolint:containedctx // of those who watch
-	wg  *sync.WaitGroup
+	of    plan
+	r     *rand.Rand
+	job   string
+	waits time.Duration   // for something to happen
+	end   context.Context //nolint:containedctx // of those who watch
+	wg    *sync.WaitGroup
 }
 
 func (u *user) run(ctx context.Context) {
@@ -33,12 +34,13 @@ func (u *user) run(ctx context.Context) {
 		return
 	}
 	if u.watched {
+		u.recorder.watching(u.job, 1)
 		u.wg.Go(func() { u.watch(u.end, u.luck("watch"), u.owner, u.job) }) //nolint:contextcheck // watchers see the end
 	}
 	if u.probed {
 		u.probe(ctx, "")
 	}
-	for started, wait := time.Now(), look; ctx.Err() == nil && time.Since(started) < patience; wait = min(wait*5/4, lookLate) {
+	for started, wait := time.Now(), look; ctx.Err() == nil && time.Since(started) < u.waits; wait = min(wait*5/4, lookLate) {
 		a := u.read(ctx, u.owner, false)
 		if a != nil && a.Typename == "Job" {
 			if done := u.react(ctx, a); done {
@@ -76,7 +78,7 @@ func (u *user) create(ctx context.Context) bool {
 
 // click is one createJob. It returns the id of the job of this key, whoever's input made it.
 func (u *user) click(ctx context.Context, r *rand.Rand, twin bool) string {
-	c := verify.Call{Subject: u.owner, Op: verify.OpCreate, Key: u.key, Input: u.input, Target: u.target}
+	c := verify.Call{Subject: u.owner, Op: verify.OpCreate, Key: u.key, Task: u.task, Input: u.input, Target: u.target}
 	if twin {
 		c.Input = u.twin
 	}
@@ -113,8 +115,8 @@ func (u *user) read(ctx context.Context, subject string, operator bool) *answer 
 
 // react does what this user does about a job in this state. It returns true when the user is content, or has given up.
 func (u *user) react(ctx context.Context, a *answer) (done bool) {
-	if u.actions <= 0 && a.State != "QUEUED" && a.State != "RUNNING" {
-		return true
+	if u.actions <= 0 { // looks on, and helps nobody whom Docket has forgotten
+		return a.State != "QUEUED" && a.State != "RUNNING"
 	}
 	switch a.State {
 	case "SUCCEEDED", "CANCELLED":

@@ -25,6 +25,7 @@ func (a *api) watch(ctx context.Context, r *rand.Rand, owner, jobID string) {
 		a.follow(bound, r, owner, &s)
 		cancel()
 	}
+	a.recorder.watching(jobID, -1)
 	a.recorder.mu.Lock()
 	defer a.recorder.mu.Unlock()
 	a.recorder.streams = append(a.recorder.streams, s)
