@@ -21,7 +21,7 @@ import (
 const reserve = 2 * time.Minute
 
 // TestCampaign finds no violation.
-func TestCampaign(t *testing.T) {
+func TestCampaign(t *testing.T) { //nolint:paralleltest // each run has the machine to itself
 	path, err := released()
 	require.NoError(t, err)
 	for _, database := range []string{"PostgreSQL", "SQLite"} {

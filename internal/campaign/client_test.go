@@ -154,7 +154,7 @@ func (a *api) send(ctx context.Context, r *rand.Rand, c verify.Call, variables m
 	case out != nil:
 		c.End, c.Type, c.Code, c.Replayed, c.Found = end, out.Typename, out.Code, out.Replayed, out.Job.history()
 		if c.Found == nil {
-			c.Found = out.seen.history()
+			c.Found = out.history()
 		}
 		switch {
 		case out.Attempt != nil:

@@ -192,7 +192,7 @@ var unguarded = sync.OnceValues(func() (string, error) {
 })
 
 // TestGuards: whatever guard is out of work, the campaign notices.
-func TestGuards(t *testing.T) {
+func TestGuards(t *testing.T) { //nolint:paralleltest // each run has the machine to itself
 	names := strings.Split(*guardsFlag, ",")
 	if *guardsFlag == "all" {
 		names = nil

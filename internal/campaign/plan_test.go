@@ -44,7 +44,7 @@ type plan struct {
 func (p plan) rng(name string, n ...int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, name, n)
-	return rand.New(rand.NewPCG(p.seed, h.Sum64())) //nolint:gosec // to be repeated
+	return rand.New(rand.NewPCG(p.seed, h.Sum64()))
 }
 
 // intent is what one user wants, and how the user goes about it.

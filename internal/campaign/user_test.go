@@ -35,7 +35,7 @@ func (u *user) run(ctx context.Context) {
 	}
 	if u.watched {
 		u.recorder.watching(u.job, 1)
-		u.wg.Go(func() { u.watch(u.end, u.luck("watch"), u.owner, u.job) }) //nolint:contextcheck // watchers see the end
+		u.wg.Go(func() { u.watch(u.end, u.luck("watch"), u.owner, u.job) })
 	}
 	if u.probed {
 		u.probe(ctx, "")

@@ -27,7 +27,7 @@ func canonical(raw json.RawMessage) string {
 	if err := d.Decode(&v); err != nil {
 		return "!" + string(raw)
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // a decoder returns it bare
+	if _, err := d.Token(); err != io.EOF {
 		return "!" + string(raw)
 	}
 	out, err := json.Marshal(exact(v)) // sorts keys

@@ -98,7 +98,7 @@ var refusals = []string{notFound, "InvalidInput", "AttemptBlocked", "FallbackNot
 // mayHaveDone: a call of that subject was answered with success or not at all.
 func (j *judge) mayHaveDone(job *Job, e logged) bool {
 	did := func(c *Call) bool {
-		return c.Subject == e.detail.By && c.Operator == e.detail.Operator && !(c.Answered() && c.Type == "") && !slices.Contains(refusals, c.Type)
+		return c.Subject == e.detail.By && c.Operator == e.detail.Operator && (!c.Answered() || c.Type != "") && !slices.Contains(refusals, c.Type)
 	}
 	if e.Number <= 2 { // the job and its first attempt
 		return slices.ContainsFunc(j.keysOf[ownedKey{job.Owner, job.Key}].creates, did)
