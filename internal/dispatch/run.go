@@ -63,11 +63,12 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
-		if !errors.Is(err, jobs.ErrNotYours) {
+		switch {
+		case ctx.Err() != nil: // cancelled just before, or stopping: nothing is wrong
+			log.DebugContext(ctx, "not sent", "cause", context.Cause(ctx))
+			d.release(ctx, l, log) // does nothing should the attempt be settled, or the mark be written after all
+		case !errors.Is(err, jobs.ErrNotYours):
 			log.WarnContext(ctx, "not sent: the mark could not be written", "error", err)
-		}
-		if ctx.Err() != nil {
-			d.release(ctx, l, log) // does nothing should the mark be written after all
 		}
 		return
 	}
