@@ -2035,6 +2035,10 @@ type AttemptBlocked implements UserError {
   blockedBy: Attempt!
 }
 
+"""
+The target is unknown, or its contract has not passed (FALLBACK_NOT_ALLOWED); or the job has had as many attempts as one may
+have (TOO_MANY_ATTEMPTS).
+"""
 type FallbackNotAllowed implements UserError {
   code: String!
   message: String!

@@ -10,7 +10,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -113,7 +115,16 @@ func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request
 		AttemptID: l.Attempt.ID, Task: l.Task.Name, Model: target.Model.Name,
 		System: prompt.System, Prompt: prompt.User, Input: l.Job.Input, Schema: l.Task.OutputSchemaJSON,
 		Temperature: l.Task.Temperature, MaxOutputTokens: l.Task.MaxOutputTokens,
+		Traceparent: tracecontext.OfAttempt(l.Job.ID, traceparent(l.Job), l.Attempt.ID),
 	}, nil
+}
+
+// traceparent is what the request that made the job brought, "" if nothing.
+func traceparent(j *ent.Job) string {
+	if j.Traceparent == nil {
+		return ""
+	}
+	return *j.Traceparent
 }
 
 // Codes of failures that are neither a provider's nor a job's.

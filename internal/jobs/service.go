@@ -133,6 +133,7 @@ type CreateInput struct {
 	Fallbacks      []string // nil: the route's; empty: none
 	HedgeAfterMS   *int
 	CallbackURL    *string
+	Traceparent    *string // of the request, as W3C writes it; no part of the intent
 }
 
 // Created is the answer to a createJob request.
