@@ -5,6 +5,7 @@ package main
 
 import (
 	"log"
+	"strings"
 
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent/entc"
@@ -19,7 +20,7 @@ func main() {
 		entgql.WithSchemaPath("./graph/ent.graphql"),
 		entgql.WithWhereInputs(true),
 		entgql.WithRelaySpec(true),
-		entgql.WithSchemaHook(requireAttempts),
+		entgql.WithSchemaHook(requireAttempts, describeFilters),
 	)
 	if err != nil {
 		log.Fatalf("entgql: %v", err)
@@ -42,6 +43,16 @@ func requireAttempts(_ *gen.Graph, s *ast.Schema) error {
 	for _, f := range s.Types["Job"].Fields {
 		if f.Name == "attempts" {
 			f.Type.NonNull = true
+		}
+	}
+	return nil
+}
+
+// describeFilters says what graph adds to the generated filters.
+func describeFilters(_ *gen.Graph, s *ast.Schema) error {
+	for name, t := range s.Types {
+		if strings.HasSuffix(name, "WhereInput") {
+			t.Description += "\nAn empty list matches nothing where it stands for `...In`, and everything for `...NotIn`."
 		}
 	}
 	return nil

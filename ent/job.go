@@ -41,6 +41,8 @@ type Job struct {
 	HedgeAfterMs *int `json:"hedge_after_ms,omitempty"`
 	// CallbackURL holds the value of the "callback_url" field.
 	CallbackURL *string `json:"callback_url,omitempty"`
+	// W3C trace context of the request that made the job.
+	Traceparent *string `json:"traceparent,omitempty"`
 	// State holds the value of the "state" field.
 	State job.State `json:"state,omitempty"`
 	// Moves only when the result slot does: a claim, the final failure, a re-opening, a cancellation.
@@ -143,7 +145,7 @@ func (*Job) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case job.FieldHedgeAfterMs, job.FieldVersion, job.FieldLastEvent:
 			values[i] = new(sql.NullInt64)
-		case job.FieldID, job.FieldOwnerID, job.FieldIdempotencyKey, job.FieldTask, job.FieldTaskVersion, job.FieldTarget, job.FieldCallbackURL, job.FieldState, job.FieldCompletedByID:
+		case job.FieldID, job.FieldOwnerID, job.FieldIdempotencyKey, job.FieldTask, job.FieldTaskVersion, job.FieldTarget, job.FieldCallbackURL, job.FieldTraceparent, job.FieldState, job.FieldCompletedByID:
 			values[i] = new(sql.NullString)
 		case job.FieldCreatedAt, job.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -233,6 +235,13 @@ func (_m *Job) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CallbackURL = new(string)
 				*_m.CallbackURL = value.String
+			}
+		case job.FieldTraceparent:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field traceparent", values[i])
+			} else if value.Valid {
+				_m.Traceparent = new(string)
+				*_m.Traceparent = value.String
 			}
 		case job.FieldState:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -371,6 +380,11 @@ func (_m *Job) String() string {
 	builder.WriteString(", ")
 	if v := _m.CallbackURL; v != nil {
 		builder.WriteString("callback_url=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Traceparent; v != nil {
+		builder.WriteString("traceparent=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")

@@ -104,6 +104,20 @@ func (_c *JobCreate) SetNillableCallbackURL(v *string) *JobCreate {
 	return _c
 }
 
+// SetTraceparent sets the "traceparent" field.
+func (_c *JobCreate) SetTraceparent(v string) *JobCreate {
+	_c.mutation.SetTraceparent(v)
+	return _c
+}
+
+// SetNillableTraceparent sets the "traceparent" field if the given value is not nil.
+func (_c *JobCreate) SetNillableTraceparent(v *string) *JobCreate {
+	if v != nil {
+		_c.SetTraceparent(*v)
+	}
+	return _c
+}
+
 // SetState sets the "state" field.
 func (_c *JobCreate) SetState(v job.State) *JobCreate {
 	_c.mutation.SetState(v)
@@ -366,6 +380,11 @@ func (_c *JobCreate) check() error {
 	if _, ok := _c.mutation.Fallbacks(); !ok {
 		return &ValidationError{Name: "fallbacks", err: errors.New(`ent: missing required field "Job.fallbacks"`)}
 	}
+	if v, ok := _c.mutation.Traceparent(); ok {
+		if err := job.TraceparentValidator(v); err != nil {
+			return &ValidationError{Name: "traceparent", err: fmt.Errorf(`ent: validator failed for field "Job.traceparent": %w`, err)}
+		}
+	}
 	if _, ok := _c.mutation.State(); !ok {
 		return &ValidationError{Name: "state", err: errors.New(`ent: missing required field "Job.state"`)}
 	}
@@ -474,6 +493,10 @@ func (_c *JobCreate) createSpec() (*Job, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CallbackURL(); ok {
 		_spec.SetField(job.FieldCallbackURL, field.TypeString, value)
 		_node.CallbackURL = &value
+	}
+	if value, ok := _c.mutation.Traceparent(); ok {
+		_spec.SetField(job.FieldTraceparent, field.TypeString, value)
+		_node.Traceparent = &value
 	}
 	if value, ok := _c.mutation.State(); ok {
 		_spec.SetField(job.FieldState, field.TypeEnum, value)
@@ -776,6 +799,9 @@ func (u *JobUpsertOne) UpdateNewValues() *JobUpsertOne {
 		}
 		if _, exists := u.create.mutation.CallbackURL(); exists {
 			s.SetIgnore(job.FieldCallbackURL)
+		}
+		if _, exists := u.create.mutation.Traceparent(); exists {
+			s.SetIgnore(job.FieldTraceparent)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(job.FieldCreatedAt)
@@ -1135,6 +1161,9 @@ func (u *JobUpsertBulk) UpdateNewValues() *JobUpsertBulk {
 			}
 			if _, exists := b.mutation.CallbackURL(); exists {
 				s.SetIgnore(job.FieldCallbackURL)
+			}
+			if _, exists := b.mutation.Traceparent(); exists {
+				s.SetIgnore(job.FieldTraceparent)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(job.FieldCreatedAt)

@@ -306,6 +306,9 @@ func (_u *JobUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.CallbackURLCleared() {
 		_spec.ClearField(job.FieldCallbackURL, field.TypeString)
 	}
+	if _u.mutation.TraceparentCleared() {
+		_spec.ClearField(job.FieldTraceparent, field.TypeString)
+	}
 	if value, ok := _u.mutation.State(); ok {
 		_spec.SetField(job.FieldState, field.TypeEnum, value)
 	}
@@ -778,6 +781,9 @@ func (_u *JobUpdateOne) sqlSave(ctx context.Context) (_node *Job, err error) {
 	}
 	if _u.mutation.CallbackURLCleared() {
 		_spec.ClearField(job.FieldCallbackURL, field.TypeString)
+	}
+	if _u.mutation.TraceparentCleared() {
+		_spec.ClearField(job.FieldTraceparent, field.TypeString)
 	}
 	if value, ok := _u.mutation.State(); ok {
 		_spec.SetField(job.FieldState, field.TypeEnum, value)

@@ -3587,6 +3587,7 @@ type JobMutation struct {
 	hedge_after_ms         *int
 	addhedge_after_ms      *int
 	callback_url           *string
+	traceparent            *string
 	state                  *job.State
 	version                *int
 	addversion             *int
@@ -4153,6 +4154,55 @@ func (m *JobMutation) CallbackURLCleared() bool {
 func (m *JobMutation) ResetCallbackURL() {
 	m.callback_url = nil
 	delete(m.clearedFields, job.FieldCallbackURL)
+}
+
+// SetTraceparent sets the "traceparent" field.
+func (m *JobMutation) SetTraceparent(s string) {
+	m.traceparent = &s
+}
+
+// Traceparent returns the value of the "traceparent" field in the mutation.
+func (m *JobMutation) Traceparent() (r string, exists bool) {
+	v := m.traceparent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTraceparent returns the old "traceparent" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldTraceparent(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTraceparent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTraceparent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTraceparent: %w", err)
+	}
+	return oldValue.Traceparent, nil
+}
+
+// ClearTraceparent clears the value of the "traceparent" field.
+func (m *JobMutation) ClearTraceparent() {
+	m.traceparent = nil
+	m.clearedFields[job.FieldTraceparent] = struct{}{}
+}
+
+// TraceparentCleared returns if the "traceparent" field was cleared in this mutation.
+func (m *JobMutation) TraceparentCleared() bool {
+	_, ok := m.clearedFields[job.FieldTraceparent]
+	return ok
+}
+
+// ResetTraceparent resets all changes to the "traceparent" field.
+func (m *JobMutation) ResetTraceparent() {
+	m.traceparent = nil
+	delete(m.clearedFields, job.FieldTraceparent)
 }
 
 // SetState sets the "state" field.
@@ -4725,7 +4775,7 @@ func (m *JobMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *JobMutation) Fields() []string {
-	fields := make([]string, 0, 17)
+	fields := make([]string, 0, 18)
 	if m.owner != nil {
 		fields = append(fields, job.FieldOwnerID)
 	}
@@ -4755,6 +4805,9 @@ func (m *JobMutation) Fields() []string {
 	}
 	if m.callback_url != nil {
 		fields = append(fields, job.FieldCallbackURL)
+	}
+	if m.traceparent != nil {
+		fields = append(fields, job.FieldTraceparent)
 	}
 	if m.state != nil {
 		fields = append(fields, job.FieldState)
@@ -4805,6 +4858,8 @@ func (m *JobMutation) Field(name string) (ent.Value, bool) {
 		return m.HedgeAfterMs()
 	case job.FieldCallbackURL:
 		return m.CallbackURL()
+	case job.FieldTraceparent:
+		return m.Traceparent()
 	case job.FieldState:
 		return m.State()
 	case job.FieldVersion:
@@ -4848,6 +4903,8 @@ func (m *JobMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldHedgeAfterMs(ctx)
 	case job.FieldCallbackURL:
 		return m.OldCallbackURL(ctx)
+	case job.FieldTraceparent:
+		return m.OldTraceparent(ctx)
 	case job.FieldState:
 		return m.OldState(ctx)
 	case job.FieldVersion:
@@ -4940,6 +4997,13 @@ func (m *JobMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCallbackURL(v)
+		return nil
+	case job.FieldTraceparent:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTraceparent(v)
 		return nil
 	case job.FieldState:
 		v, ok := value.(job.State)
@@ -5065,6 +5129,9 @@ func (m *JobMutation) ClearedFields() []string {
 	if m.FieldCleared(job.FieldCallbackURL) {
 		fields = append(fields, job.FieldCallbackURL)
 	}
+	if m.FieldCleared(job.FieldTraceparent) {
+		fields = append(fields, job.FieldTraceparent)
+	}
 	if m.FieldCleared(job.FieldResult) {
 		fields = append(fields, job.FieldResult)
 	}
@@ -5090,6 +5157,9 @@ func (m *JobMutation) ClearField(name string) error {
 		return nil
 	case job.FieldCallbackURL:
 		m.ClearCallbackURL()
+		return nil
+	case job.FieldTraceparent:
+		m.ClearTraceparent()
 		return nil
 	case job.FieldResult:
 		m.ClearResult()
@@ -5134,6 +5204,9 @@ func (m *JobMutation) ResetField(name string) error {
 		return nil
 	case job.FieldCallbackURL:
 		m.ResetCallbackURL()
+		return nil
+	case job.FieldTraceparent:
+		m.ResetTraceparent()
 		return nil
 	case job.FieldState:
 		m.ResetState()

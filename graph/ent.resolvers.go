@@ -49,16 +49,18 @@ func (r *queryResolver) Attempts(ctx context.Context, after *entgql.Cursor[strin
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCursors(after, before); err != nil {
+	order := attemptOrder(orderBy)
+	if err := unbind(order, after, before); err != nil {
 		return nil, err
 	}
 	page, err := r.Client.Attempt.Query().Paginate(collecting(ctx), after, first, before, last,
-		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(where.Filter))
+		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(withEmptyLists(where).Filter))
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]*ent.Attempt, len(page.Edges))
 	for i, e := range page.Edges {
+		bind(order, &e.Cursor)
 		rows[i] = e.Node
 	}
 	return page, r.owners.prime(ctx, jobsOf(rows)...)
@@ -69,16 +71,18 @@ func (r *queryResolver) Jobs(ctx context.Context, after *entgql.Cursor[string], 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCursors(after, before); err != nil {
+	order := jobOrder(orderBy)
+	if err := unbind(order, after, before); err != nil {
 		return nil, err
 	}
 	page, err := r.Client.Job.Query().Paginate(collecting(ctx), after, first, before, last,
-		ent.WithJobOrder(orderBy), ent.WithJobFilter(where.Filter))
+		ent.WithJobOrder(orderBy), ent.WithJobFilter(withEmptyLists(where).Filter))
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]*ent.Job, len(page.Edges))
 	for i, e := range page.Edges {
+		bind(order, &e.Cursor)
 		rows[i] = e.Node
 	}
 	return page, r.owners.prime(ctx, rows...)

@@ -35,6 +35,7 @@ func TestExpectedOutcomesAreData(t *testing.T) {
 		{nil, "startAttempt", "StartAttemptSuccess", ""},
 		{&jobs.AttemptBlockedError{By: at}, "startAttempt", "AttemptBlocked", "ATTEMPT_BLOCKED"},
 		{&jobs.FallbackNotAllowedError{Target: "demo/x"}, "startAttempt", "FallbackNotAllowed", "FALLBACK_NOT_ALLOWED"},
+		{&jobs.TooManyAttemptsError{Target: "demo/x", Max: 3}, "startAttempt", "FallbackNotAllowed", "TOO_MANY_ATTEMPTS"},
 		{&jobs.JobFinishedError{Job: j}, "startAttempt", "JobFinished", "JOB_FINISHED"},
 		{jobs.ErrNotFound, "startAttempt", "NotFound", "NOT_FOUND"},
 		{nil, "cancelAttempt", "CancelAttemptSuccess", ""},

@@ -8,6 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 )
 
 // keyHeader may carry a createJob's key. Transports that are no single HTTP request leave it out of the headers.
@@ -34,6 +35,14 @@ func idempotencyKey(ctx context.Context, input *string) (*string, error) {
 		return nil, badKey("the " + keyHeader + " header and the input differ")
 	}
 	return &key, nil
+}
+
+// traceparent is the request's trace context, nil if it brought none that is valid.
+func traceparent(ctx context.Context) *string {
+	if tp := tracecontext.FromHeader(graphql.GetOperationContext(ctx).Headers); tp != "" {
+		return &tp
+	}
+	return nil
 }
 
 func badKey(message string) error {

@@ -70,6 +70,33 @@ func TestHeaderIsIgnoredByWhatCreatesNothing(t *testing.T) {
 	require.Empty(t, b.post(t, asAlice, `{ viewer { subject } }`, "", "Idempotency-Key", "").Errors)
 }
 
+func TestTraceContextIsTheRequests(t *testing.T) {
+	t.Parallel()
+	const given = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	b := setup(t)
+	require.Empty(t, b.post(t, asAlice, createWithKey, "", "Traceparent", given).Errors)
+	require.Equal(t, given, *b.jobs.only().Traceparent)
+
+	for _, headers := range [][]string{nil, {"Traceparent", "nonsense"}, {"Traceparent", given, "Traceparent", given}} {
+		b = setup(t)
+		require.Empty(t, b.post(t, asAlice, createWithKey, "", headers...).Errors)
+		require.Nil(t, b.jobs.only().Traceparent)
+	}
+
+	b = setup(t)
+	next, _ := b.stream(t, asAlice, createWithKey, "", "Traceparent", given)
+	require.Equal(t, "next", next().name)
+	require.Equal(t, given, *b.jobs.only().Traceparent)
+
+	b = setup(t) // a socket lives longer than one request
+	s := b.dialWith(t, "Traceparent", given)
+	s.send(`{"type":"connection_init","payload":{"Authorization":"` + asAlice + `"}}`)
+	s.receive()
+	s.subscribe("1", createWithKey, "")
+	require.Equal(t, "next", s.receive().Type)
+	require.Nil(t, b.jobs.only().Traceparent)
+}
+
 func TestHeaderOfAHandshakeIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,7 +22,7 @@ func (r *mutationResolver) CreateJob(ctx context.Context, input model.CreateJobI
 	}
 	created, err := r.Jobs.Create(ctx, jobs.CreateInput{
 		IdempotencyKey: key, Task: input.Task, Input: input.Input, Target: input.Target, Fallbacks: input.Fallbacks,
-		HedgeAfterMS: input.HedgeAfterMs, CallbackURL: input.CallbackURL,
+		HedgeAfterMS: input.HedgeAfterMs, CallbackURL: input.CallbackURL, Traceparent: traceparent(ctx),
 	})
 	if err != nil {
 		return createJobProblem(err)

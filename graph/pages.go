@@ -2,6 +2,9 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
+
+	"entgo.io/contrib/entgql"
 
 	"github.com/docket-gateway/docket/ent"
 )
@@ -35,16 +38,48 @@ func pageSize(first, last *int) (*int, error) {
 	return first, nil
 }
 
-// checkCursors refuses cursors that no list has given out: the values of an order are plain ones.
-func checkCursors(cursors ...*ent.Cursor) error {
+// orderOf names a list's order. A cursor is a place in one order and means nothing in another.
+func orderOf(field fmt.Stringer, direction entgql.OrderDirection) string {
+	return field.String() + " " + string(direction)
+}
+
+func jobOrder(o *ent.JobOrder) string {
+	if o == nil {
+		return ""
+	}
+	return orderOf(o.Field, o.Direction)
+}
+
+func attemptOrder(o *ent.AttemptOrder) string {
+	if o == nil {
+		return ""
+	}
+	return orderOf(o.Field, o.Direction)
+}
+
+// bind writes the order into a cursor that is given out. The default order's has no value to put it beside.
+func bind(order string, c *ent.Cursor) {
+	if order != "" {
+		c.Value = []any{order, c.Value}
+	}
+}
+
+// unbind takes the order out of cursors that came in. It refuses those of another order, and those that no list has given
+// out: the values of an order are plain ones.
+func unbind(order string, cursors ...*ent.Cursor) error {
 	for _, c := range cursors {
-		if c == nil {
+		if c == nil || order == "" && c.Value == nil {
 			continue
 		}
-		switch c.Value.(type) {
-		case []any, []byte, map[string]any, map[any]any:
-			return coded(CodeBadUserInput, "the cursor is not one of this list")
+		bound, ok := c.Value.([]any)
+		if !ok || len(bound) != 2 || bound[0] != order || order == "" {
+			return coded(CodeBadUserInput, "the cursor is not one of this list in this order")
 		}
+		switch bound[1].(type) {
+		case []any, []byte, map[string]any, map[any]any:
+			return coded(CodeBadUserInput, "the cursor is not one of this list in this order")
+		}
+		c.Value = bound[1]
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ const (
 	codeIdempotencyConflict = "IDEMPOTENCY_CONFLICT"
 	codeInvalidInput        = "INVALID_INPUT"
 	codeJobFinished         = "JOB_FINISHED"
+	codeTooManyAttempts     = "TOO_MANY_ATTEMPTS" // in a FallbackNotAllowed
 )
 
 // A problem is what a mutation's error is as data, or the error itself if it is none that its union has.
@@ -37,6 +38,9 @@ func startAttemptProblem(err error) (model.StartAttemptResult, error) {
 		return model.FallbackNotAllowed{
 			Code: codeFallbackNotAllowed, Message: e.Error(), Target: e.Target, Reasons: append([]string{}, e.Reasons...),
 		}, nil
+	}
+	if e, ok := errors.AsType[*jobs.TooManyAttemptsError](err); ok {
+		return model.FallbackNotAllowed{Code: codeTooManyAttempts, Message: e.Error(), Target: e.Target, Reasons: []string{e.Error()}}, nil
 	}
 	if e, ok := errors.AsType[*jobs.JobFinishedError](err); ok {
 		return jobFinished(e), nil

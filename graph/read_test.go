@@ -124,6 +124,66 @@ func TestConnectionsPage(t *testing.T) {
 	}
 }
 
+func TestACursorIsOfItsOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 3 {
+		b.Attempt(t, b.Job(t, alice, fmt.Sprint("k", i)).ID)
+	}
+	for list, orders := range map[string][]string{
+		"jobs": {``, `orderBy: {field: CREATED_AT, direction: ASC}`, `orderBy: {field: CREATED_AT, direction: DESC}`,
+			`orderBy: {field: UPDATED_AT, direction: ASC}`, `orderBy: {field: STATE, direction: ASC}`},
+		"attempts": {``, `orderBy: {field: CREATED_AT, direction: ASC}`, `orderBy: {field: CREATED_AT, direction: DESC}`},
+	} {
+		for _, made := range orders {
+			a := b.post(t, asAlice, `{ l: `+list+`(first: 1, `+made+`) { edges { cursor } pageInfo { endCursor } } }`, "")
+			cursor, ok := a.at(t, "l", "edges", 0, "cursor").(string)
+			require.True(t, ok)
+			require.Equal(t, cursor, a.at(t, "l", "pageInfo", "endCursor"))
+			for _, used := range orders {
+				for _, place := range []string{`first: 5, after: "` + cursor + `"`, `last: 5, before: "` + cursor + `"`} {
+					a := b.post(t, asAlice, `{ l: `+list+`(`+place+`, `+used+`) { edges { node { id } } } }`, "")
+					if used != made {
+						require.Equal(t, "BAD_USER_INPUT", a.code(), "%s made under %q, used under %q", list, made, used)
+						continue
+					}
+					require.Empty(t, a.Errors, a.body)
+				}
+			}
+		}
+	}
+}
+
+func TestAnEmptyListMatchesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	b.Attempt(t, j.ID)
+	for where, n := range map[string]string{
+		`{stateIn: []}`:                            "0",
+		`{idIn: []}`:                               "0",
+		`{createdAtIn: []}`:                        "0",
+		`{state: QUEUED, taskIn: []}`:              "0",
+		`{not: {stateIn: []}}`:                     "1",
+		`{or: [{stateIn: []}]}`:                    "0",
+		`{or: [{stateIn: []}, {task: "triage"}]}`:  "1",
+		`{and: [{task: "triage"}, {stateIn: []}]}`: "0",
+		`{hasAttemptsWith: [{targetIn: []}]}`:      "0",
+		`{stateNotIn: []}`:                         "1",
+		`{and: [{stateNotIn: []}]}`:                "1",
+		`{not: {stateNotIn: []}}`:                  "0",
+		`{task: "triage", stateNotIn: []}`:         "1",
+		`{task: "triage", stateIn: null}`:          "1",
+		`{stateIn: [QUEUED]}`:                      "1",
+	} {
+		a := b.post(t, asAlice, `{ jobs(where: `+where+`) { totalCount } }`, "")
+		require.Empty(t, a.Errors, "%s: %s", where, a.body)
+		require.Equal(t, json.Number(n), a.at(t, "jobs", "totalCount"), where)
+	}
+	a := b.post(t, asAlice, `query($w: AttemptWhereInput) { attempts(where: $w) { totalCount } }`, `{"w":{"hasJobWith":[{"stateIn":[]}]}}`)
+	require.Equal(t, json.Number("0"), a.at(t, "attempts", "totalCount"))
+}
+
 func TestConnectionsFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -265,7 +265,7 @@ func (b *bundle) get(t *testing.T, as, query, variables string) answer {
 type event struct{ name, data string }
 
 // stream opens an event stream; it ends with the test, or by stop.
-func (b *bundle) stream(t *testing.T, as, query, variables string) (next func() event, stop func()) {
+func (b *bundle) stream(t *testing.T, as, query, variables string, headers ...string) (next func() event, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -274,6 +274,9 @@ func (b *bundle) stream(t *testing.T, as, query, variables string) (next func() 
 	r.Header.Set("Authorization", as)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
 	resp, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })

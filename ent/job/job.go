@@ -38,6 +38,8 @@ const (
 	FieldHedgeAfterMs = "hedge_after_ms"
 	// FieldCallbackURL holds the string denoting the callback_url field in the database.
 	FieldCallbackURL = "callback_url"
+	// FieldTraceparent holds the string denoting the traceparent field in the database.
+	FieldTraceparent = "traceparent"
 	// FieldState holds the string denoting the state field in the database.
 	FieldState = "state"
 	// FieldVersion holds the string denoting the version field in the database.
@@ -114,6 +116,7 @@ var Columns = []string{
 	FieldFallbacks,
 	FieldHedgeAfterMs,
 	FieldCallbackURL,
+	FieldTraceparent,
 	FieldState,
 	FieldVersion,
 	FieldResult,
@@ -149,6 +152,8 @@ var (
 	TaskVersionValidator func(string) error
 	// TargetValidator is a validator for the "target" field. It is called by the builders before save.
 	TargetValidator func(string) error
+	// TraceparentValidator is a validator for the "traceparent" field. It is called by the builders before save.
+	TraceparentValidator func(string) error
 	// DefaultVersion holds the default value on creation for the "version" field.
 	DefaultVersion int
 	// VersionValidator is a validator for the "version" field. It is called by the builders before save.
@@ -236,6 +241,11 @@ func ByHedgeAfterMs(opts ...sql.OrderTermOption) OrderOption {
 // ByCallbackURL orders the results by the callback_url field.
 func ByCallbackURL(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCallbackURL, opts...).ToFunc()
+}
+
+// ByTraceparent orders the results by the traceparent field.
+func ByTraceparent(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTraceparent, opts...).ToFunc()
 }
 
 // ByState orders the results by the state field.

@@ -105,6 +105,11 @@ func CallbackURL(v string) predicate.Job {
 	return predicate.Job(sql.FieldEQ(FieldCallbackURL, v))
 }
 
+// Traceparent applies equality check predicate on the "traceparent" field. It's identical to TraceparentEQ.
+func Traceparent(v string) predicate.Job {
+	return predicate.Job(sql.FieldEQ(FieldTraceparent, v))
+}
+
 // Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
 func Version(v int) predicate.Job {
 	return predicate.Job(sql.FieldEQ(FieldVersion, v))
@@ -618,6 +623,81 @@ func CallbackURLEqualFold(v string) predicate.Job {
 // CallbackURLContainsFold applies the ContainsFold predicate on the "callback_url" field.
 func CallbackURLContainsFold(v string) predicate.Job {
 	return predicate.Job(sql.FieldContainsFold(FieldCallbackURL, v))
+}
+
+// TraceparentEQ applies the EQ predicate on the "traceparent" field.
+func TraceparentEQ(v string) predicate.Job {
+	return predicate.Job(sql.FieldEQ(FieldTraceparent, v))
+}
+
+// TraceparentNEQ applies the NEQ predicate on the "traceparent" field.
+func TraceparentNEQ(v string) predicate.Job {
+	return predicate.Job(sql.FieldNEQ(FieldTraceparent, v))
+}
+
+// TraceparentIn applies the In predicate on the "traceparent" field.
+func TraceparentIn(vs ...string) predicate.Job {
+	return predicate.Job(sql.FieldIn(FieldTraceparent, vs...))
+}
+
+// TraceparentNotIn applies the NotIn predicate on the "traceparent" field.
+func TraceparentNotIn(vs ...string) predicate.Job {
+	return predicate.Job(sql.FieldNotIn(FieldTraceparent, vs...))
+}
+
+// TraceparentGT applies the GT predicate on the "traceparent" field.
+func TraceparentGT(v string) predicate.Job {
+	return predicate.Job(sql.FieldGT(FieldTraceparent, v))
+}
+
+// TraceparentGTE applies the GTE predicate on the "traceparent" field.
+func TraceparentGTE(v string) predicate.Job {
+	return predicate.Job(sql.FieldGTE(FieldTraceparent, v))
+}
+
+// TraceparentLT applies the LT predicate on the "traceparent" field.
+func TraceparentLT(v string) predicate.Job {
+	return predicate.Job(sql.FieldLT(FieldTraceparent, v))
+}
+
+// TraceparentLTE applies the LTE predicate on the "traceparent" field.
+func TraceparentLTE(v string) predicate.Job {
+	return predicate.Job(sql.FieldLTE(FieldTraceparent, v))
+}
+
+// TraceparentContains applies the Contains predicate on the "traceparent" field.
+func TraceparentContains(v string) predicate.Job {
+	return predicate.Job(sql.FieldContains(FieldTraceparent, v))
+}
+
+// TraceparentHasPrefix applies the HasPrefix predicate on the "traceparent" field.
+func TraceparentHasPrefix(v string) predicate.Job {
+	return predicate.Job(sql.FieldHasPrefix(FieldTraceparent, v))
+}
+
+// TraceparentHasSuffix applies the HasSuffix predicate on the "traceparent" field.
+func TraceparentHasSuffix(v string) predicate.Job {
+	return predicate.Job(sql.FieldHasSuffix(FieldTraceparent, v))
+}
+
+// TraceparentIsNil applies the IsNil predicate on the "traceparent" field.
+func TraceparentIsNil() predicate.Job {
+	return predicate.Job(sql.FieldIsNull(FieldTraceparent))
+}
+
+// TraceparentNotNil applies the NotNil predicate on the "traceparent" field.
+func TraceparentNotNil() predicate.Job {
+	return predicate.Job(sql.FieldNotNull(FieldTraceparent))
+}
+
+// TraceparentEqualFold applies the EqualFold predicate on the "traceparent" field.
+func TraceparentEqualFold(v string) predicate.Job {
+	return predicate.Job(sql.FieldEqualFold(FieldTraceparent, v))
+}
+
+// TraceparentContainsFold applies the ContainsFold predicate on the "traceparent" field.
+func TraceparentContainsFold(v string) predicate.Job {
+	return predicate.Job(sql.FieldContainsFold(FieldTraceparent, v))
 }
 
 // StateEQ applies the EQ predicate on the "state" field.

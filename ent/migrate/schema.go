@@ -144,6 +144,7 @@ var (
 		{Name: "fallbacks", Type: field.TypeJSON},
 		{Name: "hedge_after_ms", Type: field.TypeInt, Nullable: true},
 		{Name: "callback_url", Type: field.TypeString, Nullable: true},
+		{Name: "traceparent", Type: field.TypeString, Nullable: true, Size: 55},
 		{Name: "state", Type: field.TypeEnum, Enums: []string{"QUEUED", "RUNNING", "UNKNOWN", "WAITING", "SUCCEEDED", "FAILED", "CANCELLED"}},
 		{Name: "version", Type: field.TypeInt, Default: 1},
 		{Name: "result", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "text"}},
@@ -162,19 +163,19 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "jobs_attempts_completes",
-				Columns:    []*schema.Column{JobsColumns[15]},
+				Columns:    []*schema.Column{JobsColumns[16]},
 				RefColumns: []*schema.Column{AttemptsColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
 			{
 				Symbol:     "jobs_owners_jobs",
-				Columns:    []*schema.Column{JobsColumns[16]},
+				Columns:    []*schema.Column{JobsColumns[17]},
 				RefColumns: []*schema.Column{OwnersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "jobs_task_versions_jobs",
-				Columns:    []*schema.Column{JobsColumns[17]},
+				Columns:    []*schema.Column{JobsColumns[18]},
 				RefColumns: []*schema.Column{TaskVersionsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -183,27 +184,27 @@ var (
 			{
 				Name:    "job_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{JobsColumns[16], JobsColumns[1]},
+				Columns: []*schema.Column{JobsColumns[17], JobsColumns[1]},
 			},
 			{
 				Name:    "job_owner_id_created_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{JobsColumns[16], JobsColumns[13], JobsColumns[0]},
+				Columns: []*schema.Column{JobsColumns[17], JobsColumns[14], JobsColumns[0]},
 			},
 			{
 				Name:    "job_state_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{JobsColumns[9], JobsColumns[13]},
+				Columns: []*schema.Column{JobsColumns[10], JobsColumns[14]},
 			},
 			{
 				Name:    "job_task_version",
 				Unique:  false,
-				Columns: []*schema.Column{JobsColumns[17]},
+				Columns: []*schema.Column{JobsColumns[18]},
 			},
 			{
 				Name:    "job_finished",
 				Unique:  false,
-				Columns: []*schema.Column{JobsColumns[9], JobsColumns[14]},
+				Columns: []*schema.Column{JobsColumns[10], JobsColumns[15]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED'",
 				},

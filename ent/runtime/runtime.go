@@ -159,24 +159,28 @@ func init() {
 	jobDescTarget := jobFields[7].Descriptor()
 	// job.TargetValidator is a validator for the "target" field. It is called by the builders before save.
 	job.TargetValidator = jobDescTarget.Validators[0].(func(string) error)
+	// jobDescTraceparent is the schema descriptor for traceparent field.
+	jobDescTraceparent := jobFields[11].Descriptor()
+	// job.TraceparentValidator is a validator for the "traceparent" field. It is called by the builders before save.
+	job.TraceparentValidator = jobDescTraceparent.Validators[0].(func(string) error)
 	// jobDescVersion is the schema descriptor for version field.
-	jobDescVersion := jobFields[12].Descriptor()
+	jobDescVersion := jobFields[13].Descriptor()
 	// job.DefaultVersion holds the default value on creation for the version field.
 	job.DefaultVersion = jobDescVersion.Default.(int)
 	// job.VersionValidator is a validator for the "version" field. It is called by the builders before save.
 	job.VersionValidator = jobDescVersion.Validators[0].(func(int) error)
 	// jobDescLastEvent is the schema descriptor for last_event field.
-	jobDescLastEvent := jobFields[15].Descriptor()
+	jobDescLastEvent := jobFields[16].Descriptor()
 	// job.DefaultLastEvent holds the default value on creation for the last_event field.
 	job.DefaultLastEvent = jobDescLastEvent.Default.(int)
 	// job.LastEventValidator is a validator for the "last_event" field. It is called by the builders before save.
 	job.LastEventValidator = jobDescLastEvent.Validators[0].(func(int) error)
 	// jobDescCreatedAt is the schema descriptor for created_at field.
-	jobDescCreatedAt := jobFields[16].Descriptor()
+	jobDescCreatedAt := jobFields[17].Descriptor()
 	// job.DefaultCreatedAt holds the default value on creation for the created_at field.
 	job.DefaultCreatedAt = jobDescCreatedAt.Default.(func() time.Time)
 	// jobDescUpdatedAt is the schema descriptor for updated_at field.
-	jobDescUpdatedAt := jobFields[17].Descriptor()
+	jobDescUpdatedAt := jobFields[18].Descriptor()
 	// job.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	job.DefaultUpdatedAt = jobDescUpdatedAt.Default.(func() time.Time)
 	// jobDescID is the schema descriptor for id field.

@@ -39,6 +39,8 @@ func (Job) Fields() []ent.Field {
 		field.Strings("fallbacks").Immutable().Annotations(entgql.Type("[String!]")),
 		field.Int("hedge_after_ms").Optional().Nillable().Immutable().Annotations(entgql.Skip(entgql.SkipAll)),
 		field.String("callback_url").Optional().Nillable().Immutable().Annotations(entgql.Skip(entgql.SkipAll)),
+		field.String("traceparent").Optional().Nillable().MaxLen(55).Immutable().Annotations(entgql.Skip(entgql.SkipAll)).
+			Comment("W3C trace context of the request that made the job."),
 		field.Enum("state").
 			Values("QUEUED", "RUNNING", "UNKNOWN", "WAITING", "SUCCEEDED", "FAILED", "CANCELLED").
 			Annotations(entgql.OrderField("STATE")),

@@ -124,6 +124,8 @@ type CreateJobSuccess struct {
 
 func (CreateJobSuccess) IsCreateJobResult() {}
 
+// The target is unknown, or its contract has not passed (FALLBACK_NOT_ALLOWED); or the job has had as many attempts as one may
+// have (TOO_MANY_ATTEMPTS).
 type FallbackNotAllowed struct {
 	Code    string   `json:"code"`
 	Message string   `json:"message"`

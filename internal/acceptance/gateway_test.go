@@ -36,6 +36,7 @@ type settings struct {
 	lease    time.Duration // [15s]
 	shutdown time.Duration // [5s]
 	workers  int           // [16]
+	more     string        // further providers, as YAML
 }
 
 // write makes a configuration file.
@@ -73,7 +74,7 @@ providers:
     linger: %s
     max_concurrency: 1000
     models: [{name: primary}, {name: second}, {name: third}]
-`, s.database, s.tasks, s.lease, s.shutdown, s.workers, s.url, s.ack, s.linger), 0o600))
+%s`, s.database, s.tasks, s.lease, s.shutdown, s.workers, s.url, s.ack, s.linger, s.more), 0o600))
 	return path
 }
 

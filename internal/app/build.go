@@ -99,7 +99,7 @@ func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Qu
 	return jobs.New(jobs.Deps{
 		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Callbacks: hooks,
 		Notifier: n, Metrics: m, Logger: p.log,
-	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input)}), attempts, nil
+	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), MaxAttempts: p.cfg.MaxAttempts}), attempts, nil
 }
 
 func newWebhooks(cfg config.Webhooks, log *slog.Logger, m webhooks.Metrics) (*webhooks.Service, error) {

@@ -149,11 +149,22 @@ func (p *program) serve(cmd *cobra.Command, _ []string) error {
 	}
 	log.InfoContext(ctx, "docket is ready", "version", version(), "url", "http://"+g.Addr()+"/", "graphql", "http://"+g.Addr()+"/graphql",
 		"database", cfg.Database, "tasks", len(g.suites), "targets", len(g.registry.Targets()))
-	<-ctx.Done()
-	log.InfoContext(ctx, "stopping", "at_most", cfg.ShutdownTimeout)
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.ShutdownTimeout)
+	return p.wait(ctx, g, log)
+}
+
+// wait serves until the program is to end, or the gateway does not listen any more: the process ends with an error then,
+// for whatever keeps it running to start a new one.
+func (p *program) wait(ctx context.Context, g *Gateway, log *slog.Logger) error {
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-g.Failed():
+		log.ErrorContext(ctx, "the gateway does not listen any more", "error", failed)
+	}
+	log.InfoContext(ctx, "stopping", "at_most", g.cfg.ShutdownTimeout)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.ShutdownTimeout)
 	defer cancel()
-	return g.Stop(bound)
+	return errors.Join(failed, g.Stop(bound))
 }
 
 func (p *program) migrateUp(cmd *cobra.Command, _ []string) error {

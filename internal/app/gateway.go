@@ -40,6 +40,7 @@ type Gateway struct {
 	prover     prover
 	versions   []*tasks.Definition
 	ready      atomic.Bool
+	failed     chan error // holds why the listener ended by itself
 
 	background sync.WaitGroup
 	cancel     context.CancelFunc // of everything in the background and of every stream
@@ -66,7 +67,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if err := p.store.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	g := &Gateway{parts: p, prover: newProver(p, time.Now)}
+	g := &Gateway{parts: p, prover: newProver(p, time.Now), failed: make(chan error, 1)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
 	service, attempts, err := p.service(hub, metrics)
@@ -211,10 +212,14 @@ func (g *Gateway) serve(life context.Context, handler http.Handler) {
 	}
 	g.background.Go(func() {
 		if err := g.server.Serve(g.listener); !errors.Is(err, http.ErrServerClosed) {
-			g.log.ErrorContext(life, "serve", "error", err)
+			g.ready.Store(false)
+			g.failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
 }
+
+// Failed brings an error should the gateway stop listening by itself. It is of no use then and wants to be stopped.
+func (g *Gateway) Failed() <-chan error { return g.failed }
 
 // Addr is the address that the gateway listens on.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -108,6 +109,28 @@ func TestStreamsEndWhenItStops(t *testing.T) {
 	for buf := make([]byte, 4096); err == nil; {
 		_, err = resp.Body.Read(buf)
 	}
+}
+
+// A process that cannot be reached is not to live on as if it served.
+func TestEndsWithAnErrorWhenItDoesNotListenAnyMore(t *testing.T) {
+	t.Parallel()
+	log := newBuffer()
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	g, err := Start(t.Context(), defaults(t), logger)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- (&program{}).wait(t.Context(), g, logger) }()
+	require.NoError(t, g.listener.Close())
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case err = <-ended:
+		require.ErrorIs(t, err, net.ErrClosed)
+	case <-late.C:
+		require.Fail(t, "it lives on")
+	}
+	require.False(t, g.ready.Load())
+	require.Contains(t, log.String(), "level=ERROR")
 }
 
 func TestReadyzAsksTheDatabase(t *testing.T) {

@@ -16,6 +16,7 @@ type Config struct {
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
 	Workers         int           `yaml:"workers"`          // 1 to 10000
+	MaxAttempts     int           `yaml:"max_attempts"`     // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
 	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
@@ -130,6 +131,7 @@ func Default() *Config {
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
 		Workers:         64,
+		MaxAttempts:     100,
 		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{

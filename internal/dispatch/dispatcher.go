@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -158,7 +159,7 @@ func (w *entryWorker) Work(ctx context.Context, entry *river.Job[entryArgs]) err
 		log.WarnContext(ctx, "take", "error", err)
 		return river.JobSnooze(2 * time.Second) //nolint:wrapcheck // a signal to River, not an error
 	}
-	log = log.With("job", lease.Job.ID, "target", lease.Attempt.Target)
+	log = log.With("job", lease.Job.ID, "target", lease.Attempt.Target, "trace", tracecontext.TraceID(lease.Job.ID, traceparent(lease.Job)))
 	free := make(chan struct{})
 	d.requests.Go(func() { //nolint:contextcheck // a request that lingers outlives its entry
 		d.run(lease, log, sync.OnceFunc(func() { close(free) }))

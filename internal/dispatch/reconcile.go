@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -102,7 +103,8 @@ func (d *Dispatcher) ask(ctx context.Context, in *inquiry, q jobs.Question) erro
 
 // question puts one question and writes down what came of it.
 func (d *Dispatcher) question(q jobs.Question, asked *jobs.Asked) {
-	log := d.log.With("attempt", asked.Attempt.ID, "job", asked.Job.ID, "target", asked.Attempt.Target, "resend", q.Resend)
+	log := d.log.With("attempt", asked.Attempt.ID, "job", asked.Job.ID, "target", asked.Attempt.Target, "resend", q.Resend,
+		"trace", tracecontext.TraceID(asked.Job.ID, traceparent(asked.Job)))
 	ctx, cancel := context.WithCancelCause(d.send)
 	defer cancel(nil)
 	defer d.watch(ctx, cancel, asked.Attempt.ID, log, noLease)()
@@ -140,6 +142,7 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 	o, err := r.Retrieve(ctx, providers.Query{
 		AttemptID: asked.Attempt.ID, Handle: *asked.Attempt.ProviderHandle, Model: target.Model.Name,
 		MaxOutputTokens: asked.Task.MaxOutputTokens,
+		Traceparent:     tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
 	})
 	if err != nil || o.Kind != providers.Completed && o.Kind != providers.Failed {
 		return out, false, err //nolint:wrapcheck // logged by the caller

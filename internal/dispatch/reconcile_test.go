@@ -13,6 +13,7 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -114,7 +115,8 @@ func TestAsksByHandleUntilTheProviderKnows(t *testing.T) {
 		p.reconciled(t)
 		require.Equal(t, attempt.StateSUCCEEDED, p.attempt(t, a.ID).State)
 		require.JSONEq(t, good, string(p.job(t, j.ID).Result))
-		require.Equal(t, providers.Query{AttemptID: a.ID, Handle: "handle-1", Model: "a", MaxOutputTokens: r.queries()[0].MaxOutputTokens}, r.queries()[0])
+		require.Equal(t, providers.Query{AttemptID: a.ID, Handle: "handle-1", Model: "a", MaxOutputTokens: r.queries()[0].MaxOutputTokens,
+			Traceparent: tracecontext.OfAttempt(j.ID, "", a.ID)}, r.queries()[0])
 		p.script.once(t) // the fake worker sent nothing, and nobody else did
 
 		_, without := p.lost(t, "single", "")
@@ -156,6 +158,7 @@ func TestResendsTheSameRequestUnderTheSameKey(t *testing.T) {
 		j, a := p.create(t, "single")
 		first, second := s.next(t), s.next(t) // nobody listens to a lost connection: the loop need not wait
 		require.Equal(t, first.Request, second.Request)
+		require.Equal(t, tracecontext.OfAttempt(j.ID, "", a.ID), first.Traceparent)
 		require.Equal(t, a.ID, second.AttemptID)
 		p.becomes(t, a.ID, attempt.StateSUCCEEDED)
 		require.JSONEq(t, good, string(p.job(t, j.ID).Result))

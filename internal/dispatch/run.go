@@ -10,7 +10,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -63,11 +65,12 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
-		if !errors.Is(err, jobs.ErrNotYours) {
+		switch {
+		case ctx.Err() != nil: // cancelled just before, or stopping: nothing is wrong
+			log.DebugContext(ctx, "not sent", "cause", context.Cause(ctx))
+			d.release(ctx, l, log) // does nothing should the attempt be settled, or the mark be written after all
+		case !errors.Is(err, jobs.ErrNotYours):
 			log.WarnContext(ctx, "not sent: the mark could not be written", "error", err)
-		}
-		if ctx.Err() != nil {
-			d.release(ctx, l, log) // does nothing should the mark be written after all
 		}
 		return
 	}
@@ -112,7 +115,16 @@ func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request
 		AttemptID: l.Attempt.ID, Task: l.Task.Name, Model: target.Model.Name,
 		System: prompt.System, Prompt: prompt.User, Input: l.Job.Input, Schema: l.Task.OutputSchemaJSON,
 		Temperature: l.Task.Temperature, MaxOutputTokens: l.Task.MaxOutputTokens,
+		Traceparent: tracecontext.OfAttempt(l.Job.ID, traceparent(l.Job), l.Attempt.ID),
 	}, nil
+}
+
+// traceparent is what the request that made the job brought, "" if nothing.
+func traceparent(j *ent.Job) string {
+	if j.Traceparent == nil {
+		return ""
+	}
+	return *j.Traceparent
 }
 
 // Codes of failures that are neither a provider's nor a job's.

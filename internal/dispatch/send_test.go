@@ -11,11 +11,14 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/require"
 
+	"bytes"
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/providers"
+	"sync"
 )
 
 func TestOneEntryIsOneLeaseIsOneRequest(t *testing.T) {
@@ -185,6 +188,58 @@ func (b *brokenMark) MarkSent(ctx context.Context, l *jobs.Lease) error {
 		}
 	}
 	return &store.CommitError{Err: errAway}
+}
+
+// Its owner cancels while a worker is about to send: that happens, and nobody is to be woken for it.
+func TestACancellationJustBeforeSendingIsNoAlarm(t *testing.T) {
+	t.Parallel()
+	for name, cancel := range map[string]func(p *process, a *ent.Attempt) error{
+		"Attempt": func(p *process, a *ent.Attempt) error { _, err := p.CancelAttempt(p.ann, a.ID, nil); return err },
+		"Job":     func(p *process, a *ent.Attempt) error { _, err := p.CancelJob(p.ann, a.JobID, nil); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, address string) {
+				t.Helper()
+				var p *process
+				var a *ent.Attempt
+				created, cancelled := make(chan struct{}), make(chan error, 1)
+				log := &lines{}
+				p = start(t, address, options{log: log, idle: true, wrap: func(j Jobs) Jobs {
+					return &faulty{Jobs: j, before: func() { <-created; cancelled <- cancel(p, a) }}
+				}})
+				_, a = p.create(t, "single")
+				close(created)
+				p.work(t)
+				require.NoError(t, signal(t, cancelled, "cancellation"))
+				p.drained(t)
+				require.Equal(t, attempt.StateCANCELLED, p.attempt(t, a.ID).State)
+				require.Nil(t, p.attempt(t, a.ID).SentAt)
+				require.Empty(t, p.script.requests())
+				require.NoError(t, p.stop(patience))
+				require.NotContains(t, log.String(), "level=WARN")
+				require.NotContains(t, log.String(), "level=ERROR")
+			})
+		})
+	}
+}
+
+// lines is a log that a test reads.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func TestAPanicAfterTheMarkIsUnknown(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,6 +97,7 @@ type options struct {
 	registry *providers.Registry
 	wrap     func(Jobs) Jobs // stands between the dispatcher and the service
 	idle     bool            // do not start working
+	log      io.Writer       // [the test's log]
 }
 
 // process is one docket as far as this package goes: its own queue, service and workers, on a database that it shares.
@@ -131,7 +133,10 @@ func start(t *testing.T, address string, o options) *process {
 	if o.workers == 0 {
 		o.workers = 8
 	}
-	log := slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	if o.log == nil {
+		o.log = logTo{t}
+	}
+	log := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	p.queue = NewQueue(QueueOptions{Workers: o.workers, Logger: log})
 	_, err = queue.Open(st, queue.Options{Logger: log}, p.queue)
 	require.NoError(t, err)

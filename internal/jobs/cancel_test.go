@@ -45,53 +45,6 @@ func TestCancel(t *testing.T) {
 		})
 	})
 
-	t.Run("TellsWhoWonWhenItComesLate", func(t *testing.T) {
-		t.Parallel()
-		eachDatabase(t, func(t *testing.T, b *testBundle) {
-			j, winner, loser := b.race(t)
-			b.settle(t, winner, answer("a"))
-			before := b.eventTypes(t, j.ID)
-			for _, a := range []string{winner.ID, loser.ID} {
-				_, err := b.CancelAttempt(b.ann, a, nil)
-				var finished *AttemptFinishedError
-				require.ErrorAs(t, err, &finished)
-				require.Equal(t, a, finished.Attempt.ID)
-				require.Equal(t, winner.ID, *finished.Job.CompletedByID)
-				require.Equal(t, winner.ID, finished.Job.QueryCompletedBy().OnlyX(b.ann).ID)
-			}
-			_, err := b.CancelJob(b.ann, j.ID, nil)
-			var done *JobFinishedError
-			require.ErrorAs(t, err, &done)
-			require.Equal(t, before, b.eventTypes(t, j.ID))
-		})
-	})
-
-	t.Run("EitherWinsOrIsToldWhoDid", func(t *testing.T) {
-		t.Parallel()
-		eachDatabase(t, func(t *testing.T, b *testBundle) {
-			for range 8 {
-				j := b.create(t, "plain")
-				a := b.last(t, j.ID)
-				b.running(t, a)
-				got := inParallel(2, func(i int) (bool, error) {
-					if i == 0 {
-						v, err := b.Settle(t.Context(), a.ID, answer("a"))
-						return v.Landed, err
-					}
-					_, err := b.CancelJob(b.ann, j.ID, nil)
-					return err == nil, nil
-				})
-				require.NoError(t, got[0].err)
-				require.NotEqual(t, got[0].value, got[1].value, "exactly one of them")
-				j = b.job(t, j.ID)
-				require.Equal(t, 2, j.Version)
-				require.Equal(t, got[0].value, j.State == job.StateSUCCEEDED)
-				require.Equal(t, got[0].value, j.Result != nil)
-				b.replay(t, j.ID)
-			}
-		})
-	})
-
 	t.Run("OfAJobEndsEverythingInOneStep", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

@@ -92,7 +92,7 @@ func (s *Service) insert(sys context.Context, tx *store.Tx, v viewer.Viewer, in 
 	id, err := tx.Job.Create().SetID(newID("job")).SetOwnerID(v.OwnerID()).SetIdempotencyKey(*in.IdempotencyKey).
 		SetFingerprint(fingerprint).SetTask(p.task.Name).SetTaskVersion(p.task.Digest).SetInput(in.Input).
 		SetTarget(p.target).SetFallbacks(p.fallbacks).
-		SetNillableHedgeAfterMs(in.HedgeAfterMS).SetNillableCallbackURL(in.CallbackURL).
+		SetNillableHedgeAfterMs(in.HedgeAfterMS).SetNillableCallbackURL(in.CallbackURL).SetNillableTraceparent(in.Traceparent).
 		SetState(job.StateQUEUED).SetVersion(1).SetLastEvent(firstEvents).SetCreatedAt(now).SetUpdatedAt(now).
 		OnConflictColumns(job.FieldOwnerID, job.FieldIdempotencyKey).DoNothing().ID(sys)
 	if errors.Is(err, sql.ErrNoRows) {

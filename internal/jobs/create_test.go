@@ -58,35 +58,6 @@ func TestCreate(t *testing.T) {
 		})
 	})
 
-	t.Run("MakesOneJobOfManySimultaneousCalls", func(t *testing.T) {
-		t.Parallel()
-		eachDatabase(t, func(t *testing.T, b *testBundle) {
-			const calls = 200
-			other := b.restarted(allTasks(t)) // a second process: nothing may depend on memory
-			got := inParallel(calls, func(i int) (Created, error) {
-				s := b.Service
-				if i%2 == 1 {
-					s = other.Service
-				}
-				return s.Create(b.ann, input("k", `{"text":"a"}`))
-			})
-			first, ids := 0, map[string]bool{}
-			for _, r := range got {
-				require.NoError(t, r.err)
-				ids[r.value.Job.ID] = true
-				if !r.value.Replayed {
-					first++
-				}
-			}
-			require.Equal(t, 1, first)
-			require.Len(t, ids, 1)
-			require.Equal(t, 1, b.store.Client().Job.Query().CountX(b.sys))
-			require.Equal(t, 1, b.store.Client().Attempt.Query().CountX(b.sys))
-			require.Equal(t, 2, b.store.Client().JobEvent.Query().CountX(b.sys))
-			require.Equal(t, 1, b.queue.len())
-		})
-	})
-
 	t.Run("NamesTheConflictWhileTheFirstIsBeingInserted", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {
@@ -113,24 +84,6 @@ func TestCreate(t *testing.T) {
 				require.NotContains(t, conflict.Error(), string(stored.Input))
 			}
 			require.Equal(t, 1, b.queue.len())
-		})
-	})
-
-	t.Run("NeverAltersTheStoredInput", func(t *testing.T) {
-		t.Parallel()
-		eachDatabase(t, func(t *testing.T, b *testBundle) {
-			c, err := b.Create(b.ann, input("k", `{"text":"a","n":[1,2]}`))
-			require.NoError(t, err)
-			for _, other := range []string{`{"text":"b"}`, `{"text":"a","n":[2,1]}`, `{"text":"a","n":[1,2],"more":{}}`} {
-				_, err = b.Create(b.ann, input("k", other))
-				var conflict *IdempotencyConflictError
-				require.ErrorAs(t, err, &conflict)
-			}
-			again, err := b.Create(b.ann, input("k", ` {"n" : [1.0, 2e0] , "text":"\u0061"}`))
-			require.NoError(t, err)
-			require.True(t, again.Replayed)
-			require.JSONEq(t, `{"text":"a","n":[1,2]}`, string(b.job(t, c.Job.ID).Input))
-			require.Equal(t, c.Job.UpdatedAt, b.job(t, c.Job.ID).UpdatedAt)
 		})
 	})
 

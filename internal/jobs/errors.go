@@ -61,6 +61,16 @@ func (e *FallbackNotAllowedError) Error() string {
 	return fmt.Sprintf("%q may not be used for this job now", e.Target)
 }
 
+// TooManyAttemptsError means that the job has had as many attempts as one may have.
+type TooManyAttemptsError struct {
+	Target string // that was asked for
+	Max    int
+}
+
+func (e *TooManyAttemptsError) Error() string {
+	return fmt.Sprintf("the job has had %d attempts, and may be given no other one by hand", e.Max)
+}
+
 // JobFinishedError means that the job is final.
 type JobFinishedError struct{ Job *ent.Job }
 

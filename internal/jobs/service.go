@@ -73,6 +73,9 @@ type Deps struct {
 type Options struct {
 	Lease    time.Duration // how long a worker holds an attempt without a sign of life [15s]
 	MaxInput int           // bytes of a job's input as JSON [256 KiB]
+	// MaxAttempts is how many attempts a job may have before StartAttempt refuses another one [100]. What follows by
+	// itself is not counted against it: the task's retries and route bound that.
+	MaxAttempts int
 }
 
 // Service is the life of jobs. It is safe for concurrent use, by any number of processes on one database.
@@ -89,6 +92,8 @@ type Service struct {
 
 	lease    time.Duration
 	maxInput int
+
+	maxAttempts int
 	// sweepBatch is how many attempts a sweep reads at a time.
 	sweepBatch int
 
@@ -105,7 +110,7 @@ func New(d Deps, o Options) *Service {
 	return &Service{
 		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, callbacks: d.Callbacks,
 		notifier: d.Notifier, metrics: d.Metrics, log: d.Logger,
-		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), sweepBatch: sweepBatch,
+		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), maxAttempts: cmp.Or(o.MaxAttempts, 100), sweepBatch: sweepBatch,
 		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,
 	}
 }
@@ -128,6 +133,7 @@ type CreateInput struct {
 	Fallbacks      []string // nil: the route's; empty: none
 	HedgeAfterMS   *int
 	CallbackURL    *string
+	Traceparent    *string // of the request, as W3C writes it; no part of the intent
 }
 
 // Created is the answer to a createJob request.

@@ -15,7 +15,7 @@ import (
 // StartAttempt adds an attempt by hand: the "fallback" or "retry" button. It takes the place of a retry that waits for its
 // back-off. Without a target it is the next untried fallback that the gate allows, else the job's own target.
 //
-// Errors: ErrNotFound, *JobFinishedError, *AttemptBlockedError, *FallbackNotAllowedError.
+// Errors: ErrNotFound, *JobFinishedError, *AttemptBlockedError, *FallbackNotAllowedError, *TooManyAttemptsError.
 func (s *Service) StartAttempt(ctx context.Context, jobID string, target *string) (AttemptAndJob, error) {
 	v, err := s.mayTouch(ctx, jobID)
 	if err != nil {
@@ -37,6 +37,9 @@ func (s *Service) StartAttempt(ctx context.Context, jobID string, target *string
 		chosen, err := c.choose(task, target)
 		if err != nil {
 			return err
+		}
+		if len(c.attempts) >= s.maxAttempts {
+			return &TooManyAttemptsError{Target: chosen, Max: s.maxAttempts}
 		}
 		if waiting != nil {
 			if err := c.replace(waiting); err != nil {

@@ -225,6 +225,31 @@ func TestStartAttempt(t *testing.T) {
 		})
 	})
 
+	t.Run("IsBounded", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			b.maxAttempts = 4
+			j := b.failedJob(t)
+			for n := 2; n <= 4; n++ {
+				s, err := b.StartAttempt(b.ann, j.ID, nil)
+				require.NoError(t, err)
+				_, err = b.StartAttempt(b.ann, j.ID, nil)
+				require.ErrorAs(t, err, new(*AttemptBlockedError), "what blocks goes first")
+				b.fails(t, s.Attempt, false)
+			}
+			before := b.eventTypes(t, j.ID)
+			got := inParallel(8, func(int) (AttemptAndJob, error) { return b.StartAttempt(b.op, j.ID, new("demo/b")) })
+			for _, r := range got {
+				var bound *TooManyAttemptsError
+				require.ErrorAs(t, r.err, &bound)
+				require.Equal(t, TooManyAttemptsError{Target: "demo/b", Max: 4}, *bound)
+			}
+			require.Len(t, b.attempts(t, j.ID), 4)
+			require.Equal(t, before, b.eventTypes(t, j.ID))
+			require.Equal(t, job.StateFAILED, b.job(t, j.ID).State)
+		})
+	})
+
 	t.Run("AsksTheGateForEveryTargetButTheJobsOwn", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

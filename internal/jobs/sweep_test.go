@@ -63,25 +63,6 @@ func TestSweepLeases(t *testing.T) {
 		})
 	})
 
-	// The sweeper reads RUNNING, then the worker completes, then the sweeper writes.
-	t.Run("ChangesNothingAfterTheWorker", func(t *testing.T) {
-		t.Parallel()
-		eachDatabase(t, func(t *testing.T, b *testBundle) {
-			j := b.create(t, "plain")
-			b.running(t, b.last(t, j.ID))
-			b.expireLeases(t)
-			seen := b.last(t, j.ID)
-			require.True(t, b.settle(t, seen, answer("a")).Landed)
-			before := b.eventTypes(t, j.ID)
-			var swept Swept
-			require.NoError(t, b.sweepOne(b.sys, seen, &swept))
-			require.Equal(t, Swept{}, swept)
-			require.Equal(t, attempt.StateSUCCEEDED, b.attempt(t, seen.ID).State)
-			require.Equal(t, job.StateSUCCEEDED, b.job(t, j.ID).State)
-			require.Equal(t, before, b.eventTypes(t, j.ID))
-		})
-	})
-
 	t.Run("ChangesNothingAfterTheWorkerCameBack", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

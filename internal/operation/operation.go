@@ -167,6 +167,9 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	for _, err := range errs {
 		_ = with(err, CodeValidationFailed)
 	}
+	if len(errs) == 0 {
+		errs = checkLiterals(doc)
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}

@@ -43,9 +43,10 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(h.o.BodyLimit)
 
-	// Headers of a handshake are not those of one request: the key of an intent has no place here.
+	// Headers of a handshake are not those of one request: neither the key of an intent nor its trace has a place here.
 	r = r.Clone(r.Context())
 	r.Header.Del("Idempotency-Key")
+	r.Header.Del("Traceparent")
 
 	s := newSocket(r.Context(), conn, h.o) //nolint:contextcheck // the request's
 	defer s.stop()

@@ -98,7 +98,7 @@ func TestFollowsNoRedirect(t *testing.T) {
 		r := httptest.NewServer(http.RedirectHandler(in.URL, status))
 		t.Cleanup(r.Close)
 		err := service(t, true, seams{roots: in.roots}).try(t.Context(), delivery(r.URL))
-		require.Equal(t, statusError(status), err)
+		require.Equal(t, &statusError{status: status}, err)
 		require.Zero(t, in.connections.Load())
 	}
 }

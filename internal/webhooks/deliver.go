@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+
+	"github.com/docket-gateway/docket/internal/retryafter"
 )
 
 // Tries of a delivery: the first at once, then after 5s, 20s, 1m20s, 5m20s, 21m20s, 1h25m, and every 5h after that, a
@@ -36,8 +38,11 @@ func backoff(try int) time.Duration {
 		}
 		d *= 4
 	}
-	d = min(d, longest)
-	return d + rand.N(d/10) //nolint:gosec // nobody gains by guessing it
+	return scatter(min(d, longest))
+}
+
+func scatter(d time.Duration) time.Duration {
+	return d + rand.N(d/10+1) //nolint:gosec // nobody gains by guessing it
 }
 
 // entryArgs is a delivery.
@@ -49,6 +54,10 @@ type entryArgs struct {
 	Version        int       `json:"version"`
 	Event          int       `json:"event"`
 	At             time.Time `json:"at"`
+
+	// retryAfter is what the receiver said in the try that is under way. It is no part of the entry: River gives what it
+	// has decoded for a try to both Work and NextRetry.
+	retryAfter time.Duration
 }
 
 // Kind names the entries in River's tables.
@@ -83,10 +92,13 @@ func (e entryArgs) body() ([]byte, error) {
 var errGone = errors.New("the receiver wants no more of it (410)")
 
 // statusError is an answer other than 2xx and 410.
-type statusError int
+type statusError struct {
+	status     int
+	retryAfter time.Duration // of 429 and 503
+}
 
-func (e statusError) Error() string {
-	return "the receiver answered with status " + strconv.Itoa(int(e))
+func (e *statusError) Error() string {
+	return "the receiver answered with status " + strconv.Itoa(e.status)
 }
 
 // worker is River's view of the deliveries.
@@ -98,9 +110,14 @@ type worker struct {
 // Timeout ends a try that does not end by itself; an entry that runs longer is a dead process's.
 func (w *worker) Timeout(*river.Job[entryArgs]) time.Duration { return 2 * requestTimeout }
 
-// NextRetry replaces River's own schedule.
+// NextRetry replaces River's own schedule. A receiver can make the wait longer with Retry-After, up to the longest one, but
+// not shorter; the try counts all the same, so that a receiver that always asks for patience is given up in the end.
 func (w *worker) NextRetry(entry *river.Job[entryArgs]) time.Time {
-	return w.service.now().Add(w.service.backoff(max(entry.Attempt, 1)))
+	wait := w.service.backoff(max(entry.Attempt, 1))
+	if after := entry.Args.retryAfter; after > wait {
+		wait = scatter(min(after, longest))
+	}
+	return w.service.now().Add(wait)
 }
 
 // Work makes one try. Its errors are kept in the queue's table and hold neither the URL nor a secret.
@@ -108,6 +125,9 @@ func (w *worker) Work(ctx context.Context, entry *river.Job[entryArgs]) error {
 	s, e := w.service, entry.Args
 	log := s.log.With("job", e.JobID, "event", e.Event, "try", entry.Attempt)
 	err := s.try(ctx, e)
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		entry.Args.retryAfter = status.retryAfter
+	}
 	switch {
 	case err == nil:
 		s.metrics.WebhookTried(ResultDelivered)
@@ -158,8 +178,10 @@ func (s *Service) try(ctx context.Context, e entryArgs) error {
 		return nil
 	case res.StatusCode == http.StatusGone:
 		return errGone
+	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusServiceUnavailable:
+		return &statusError{res.StatusCode, retryafter.Parse(res.Header, s.now())}
 	default:
-		return statusError(res.StatusCode)
+		return &statusError{status: res.StatusCode}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
@@ -185,6 +186,45 @@ func TestGivesUpAfterTheLastTry(t *testing.T) {
 		eventually(t, func() bool { return p.entries(t, "discarded") == 1 }, "the delivery is over")
 		require.Contains(t, p.log.String(), "webhook given up")
 	})
+}
+
+func TestWaitsAsLongAsTheReceiverAsks(t *testing.T) {
+	t.Parallel()
+	const own = 10 * time.Minute
+	for name, tc := range map[string]struct {
+		status int
+		after  string
+		wait   time.Duration
+	}{
+		"Seconds":        {http.StatusTooManyRequests, "3600", time.Hour},
+		"Date":           {http.StatusServiceUnavailable, time.Now().Add(2 * time.Hour).UTC().Format(http.TimeFormat), 2 * time.Hour},
+		"AtMost":         {http.StatusServiceUnavailable, "99999999", longest},
+		"NeverShorter":   {http.StatusTooManyRequests, "1", own},
+		"OtherStatus":    {http.StatusInternalServerError, "3600", own},
+		"Malformed":      {http.StatusServiceUnavailable, "soon", own},
+		"DateThatIsOver": {http.StatusServiceUnavailable, "Sun, 06 Nov 1994 08:49:37 GMT", own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, address string) {
+				p, r := start(t, address, oldSecret), newReceiver(t, tc.status)
+				r.after = tc.after
+				p.hooks.backoff = func(int) time.Duration { return own }
+				p.cancel(t, p.create(t, r.URL))
+				before := time.Now()
+				p.work(t)
+				require.Equal(t, ResultRetried, signal(t, p.results, "result"))
+				eventually(t, func() bool { return p.entries(t, "retryable") == 1 }, "the delivery waits")
+				list, err := p.client.JobList(t.Context(), river.NewJobListParams().Kinds(entryArgs{}.Kind()))
+				require.NoError(t, err)
+				require.Len(t, list.Jobs, 1)
+				// A date has whole seconds; up to a tenth is added.
+				require.WithinRange(t, list.Jobs[0].ScheduledAt, before.Add(tc.wait-patience), time.Now().Add(tc.wait+tc.wait/10+time.Second))
+				require.Equal(t, 1, list.Jobs[0].Attempt, "the try counts")
+				require.Equal(t, maxTries, list.Jobs[0].MaxAttempts)
+			})
+		})
+	}
 }
 
 func TestNextProcessDelivers(t *testing.T) {

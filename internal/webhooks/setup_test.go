@@ -182,9 +182,10 @@ func (p *process) exec(t *testing.T, statement string) {
 type receiver struct {
 	*httptest.Server
 
-	got chan received
-	mu  sync.Mutex
-	say []int
+	got   chan received
+	mu    sync.Mutex
+	say   []int
+	after string // the Retry-After of every answer
 }
 
 type received struct {
@@ -212,6 +213,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Unlock()
 	w.Header().Set("Location", "/elsewhere")
+	if r.after != "" {
+		w.Header().Set("Retry-After", r.after)
+	}
 	w.WriteHeader(status)
 	h := req.Header.Clone()
 	h.Set("Test-Path", req.Method+" "+req.URL.String())

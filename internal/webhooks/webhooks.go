@@ -4,7 +4,7 @@
 // A delivery is an entry of the queue that is added in the transaction that ended the job, so that a crash loses none.
 // Retries are the queue's. What is delivered stands in the entry: the job may have been re-opened or removed since.
 //
-// It imports internal/jobs, internal/queue and internal/store, never graph or dispatch.
+// It imports internal/jobs, internal/queue, internal/retryafter and internal/store, never graph or dispatch.
 package webhooks
 
 import (

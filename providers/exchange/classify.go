@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/docket-gateway/docket/internal/retryafter"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -64,7 +63,7 @@ func classifyStatus(resp *http.Response, body []byte, whole bool, readError func
 		out = unknown(providers.CodeGateway, said)
 	}
 	if out.Kind == providers.Failed {
-		out.Failure.RetryAfter = retryAfter(resp.Header, time.Now())
+		out.Failure.RetryAfter = retryafter.Parse(resp.Header, time.Now())
 	}
 	return out
 }
@@ -138,39 +137,6 @@ func (e ErrorBody) label() string {
 		}
 	}
 	return ""
-}
-
-// maxRetryAfter bounds what is kept of a Retry-After header, so that no sum of durations overflows.
-const maxRetryAfter = 30 * 24 * time.Hour
-
-// retryAfter reads Retry-After, in seconds or as an HTTP date, and OpenAI's finer retry-after-ms. A date is compared
-// with the answer's own Date where there is one, so that the two clocks need not agree.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return clamp(ms / 1000)
-	}
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(value, 64); err == nil {
-		return clamp(s)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	return clamp(at.Sub(now).Seconds())
-}
-
-func clamp(seconds float64) time.Duration {
-	if math.IsNaN(seconds) || seconds <= 0 {
-		return 0
-	}
-	if seconds >= maxRetryAfter.Seconds() {
-		return maxRetryAfter
-	}
-	return time.Duration(seconds * float64(time.Second))
 }
 
 // interrupted classifies an error in the middle of a 2xx answer's body.

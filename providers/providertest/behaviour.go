@@ -193,14 +193,16 @@ func Huge(n int) Behaviour {
 
 // CRLF streams a good answer with CRLF line ends, comments, a byte order mark and events over several data lines.
 func CRLF() Behaviour {
-	return func(x *Exchange) {
-		x.Headers()
-		x.Write("\ufeff: hello\r\n\r\n")
-		for _, p := range pieces(x.Output(), 3) {
-			x.Write(": keep-alive\r\nevent: message\r\nid: 1\r\ndata: " + strings.Replace(x.Chunk(p), `,"choices"`, ",\r\ndata: \"choices\"", 1) + "\r\n\r\n")
-		}
-		x.Write("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\ndata:[DONE]\r\n\r\n")
+	return func(x *Exchange) { x.crlf(x.Output()) }
+}
+
+func (x *Exchange) crlf(output string) {
+	x.Headers()
+	x.Write("\ufeff: hello\r\n\r\n")
+	for _, p := range pieces(output, 3) {
+		x.Write(": keep-alive\r\nevent: message\r\nid: 1\r\ndata: " + strings.Replace(x.Chunk(p), `,"choices"`, ",\r\ndata: \"choices\"", 1) + "\r\n\r\n")
 	}
+	x.Write("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\ndata:[DONE]\r\n\r\n")
 }
 
 // SplitBytes streams the output one byte at a time, so that characters are split between writes.
@@ -240,15 +242,16 @@ func DamagedEvent() Behaviour {
 
 // Duplicated sends every piece twice.
 func Duplicated() Behaviour {
-	return func(x *Exchange) {
-		x.Headers()
-		output := x.Output()
-		for _, p := range pieces(output, 3) {
-			x.Content(p)
-			x.Content(p)
-		}
-		x.Finish("stop", tokens(output))
+	return func(x *Exchange) { x.duplicated(x.Output()) }
+}
+
+func (x *Exchange) duplicated(output string) {
+	x.Headers()
+	for _, p := range pieces(output, 3) {
+		x.Content(p)
+		x.Content(p)
 	}
+	x.Finish("stop", tokens(output))
 }
 
 // BreaksReused answers the first request of a connection in one piece, keeps the connection, and closes it unanswered

@@ -1,0 +1,58 @@
+package acceptance
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/providers/providertest"
+)
+
+// Whatever a provider does wrong, with the state that is in the database afterwards. What the adapter itself makes of the
+// same list is in providers/openaicompat.
+func TestMisbehaviours(t *testing.T) {
+	t.Parallel()
+	const printed = `{"text": "prüfen 🖨️"}`
+	list := providertest.Misbehaviours(printed)
+	for name, fresh := range both {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFake(t)
+			var more strings.Builder
+			for _, m := range list {
+				f.OnModel(m.Name, m.Behave)
+				total, linger := cmp.Or(m.Limits.Total, 2*time.Minute), 2*time.Minute
+				if m.State == "UNKNOWN" { // nothing comes any more
+					linger = 0
+				}
+				fmt.Fprintf(&more, "  - {name: %s, kind: openai-compatible, base_url: %s, ack_timeout: %s, idle_timeout: %s, total_timeout: %s, linger: %s, models: [{name: %[1]s}]}\n",
+					m.Name, f.url, min(total, cmp.Or(m.Limits.Ack, time.Minute)), min(total, cmp.Or(m.Limits.Idle, time.Minute)), total, linger)
+			}
+			g := settings{database: fresh(t), url: f.url, workers: 2 * len(list), more: more.String()}.start(t)
+			ids := map[string]string{}
+			for _, m := range list {
+				ids[m.Name] = g.create(t, variables{
+					"idempotencyKey": m.Name, "task": "echo", "input": variables{"text": "hello"}, "target": m.Name + "/" + m.Name, "fallbacks": []string{},
+				}).ID
+			}
+			for _, m := range list {
+				j := g.becomes(t, ids[m.Name], m.State) // there is no fallback
+				require.Len(t, j.Attempts, 1, m.Name)
+				a := j.last()
+				require.Equal(t, m.State, a.State, m.Name)
+				require.Equal(t, m.Code, a.code(), m.Name)
+				if m.State == "SUCCEEDED" {
+					require.JSONEq(t, printed, string(j.Result), m.Name)
+				} else {
+					require.Equal(t, "null", string(j.Result), m.Name)
+				}
+			}
+			require.Len(t, f.sent(), len(list))
+			f.requireOnce(t)
+		})
+	}
+}
