@@ -15,7 +15,6 @@ type Config struct {
 	Providers       []Provider    `yaml:"providers"`        // at least one, names unique
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
-	Workers         int           `yaml:"workers"`          // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
 	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
@@ -129,7 +128,6 @@ func Default() *Config {
 		Providers:       []Provider{demo},
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
-		Workers:         64,
 		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{

@@ -59,7 +59,6 @@ func (l *loader) validate(c *Config) {
 	}
 	l.duration("lease", c.Lease, time.Second, 10*minute)
 	l.duration("shutdown_timeout", c.ShutdownTimeout, 0, 10*minute)
-	l.number("workers", c.Workers, 1, 10_000)
 	if e := c.Webhooks.SecretEnv; e != "" && !variableName.MatchString(e) {
 		l.problem("webhooks.secret_env", "must be the name of an environment variable, in capitals, not a secret")
 	}

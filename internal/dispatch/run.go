@@ -54,12 +54,6 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	stopBeat := d.beat(ctx, cancel, l, log)
 	defer stopBeat()
-	leave, err := d.limits.enter(ctx, target.Provider)
-	if err != nil { // stopping: another process need not wait for the lease to end
-		d.release(ctx, l, log)
-		return
-	}
-	defer leave()
 	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
@@ -72,7 +66,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	*sent = true
-	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: func() { leave(); free() }, linger: target.Config.Linger, quiet: hedgeAfter(l)}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, linger: target.Config.Linger, quiet: hedgeAfter(l)}
 	defer r.stop()
 	outcome := target.Sender.Send(ctx, req, r)
 	stopBeat()

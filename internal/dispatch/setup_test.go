@@ -91,7 +91,7 @@ func eachDatabase(t *testing.T, f func(t *testing.T, address string)) {
 // options of a process. Zero values mean the defaults in brackets.
 type options struct {
 	lease    time.Duration // [15s]
-	workers  int           // [8]
+	places   int           // max_concurrency of the provider [8]
 	script   *script       // what its provider does [ok for every request]
 	registry *providers.Registry
 	wrap     func(Jobs) Jobs // stands between the dispatcher and the service
@@ -122,17 +122,14 @@ func start(t *testing.T, address string, o options) *process {
 	if p.script == nil {
 		p.script = newScript(nil)
 	}
-	if o.registry == nil {
-		o.registry, err = providers.NewRegistry([]providers.Config{{Name: "fake", Kind: "scripted",
-			BaseURL: "http://127.0.0.1:1", Models: []providers.Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}}},
-			map[string]providers.Factory{"scripted": func(providers.Config) (providers.Provider, error) { return p.script, nil }})
-		require.NoError(t, err)
+	if o.places == 0 {
+		o.places = 8
 	}
-	if o.workers == 0 {
-		o.workers = 8
+	if o.registry == nil {
+		o.registry = scripted(t, p.script, providers.Config{Name: "fake", MaxConcurrency: o.places})
 	}
 	log := slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	p.queue = NewQueue(QueueOptions{Workers: o.workers, Logger: log})
+	p.queue = NewQueue(QueueOptions{Registry: o.registry, Logger: log})
 	_, err = queue.Open(st, queue.Options{Logger: log}, p.queue)
 	require.NoError(t, err)
 	p.Service = jobs.New(jobs.Deps{
@@ -148,6 +145,19 @@ func start(t *testing.T, address string, o options) *process {
 		p.work(t)
 	}
 	return p
+}
+
+// scripted returns a registry in which the script stands for every provider. Each has the models a, b and c.
+func scripted(t *testing.T, s *script, configs ...providers.Config) *providers.Registry {
+	t.Helper()
+	for i := range configs {
+		configs[i].Kind, configs[i].BaseURL = "scripted", "http://127.0.0.1:1"
+		configs[i].Models = []providers.Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	}
+	r, err := providers.NewRegistry(configs,
+		map[string]providers.Factory{"scripted": func(providers.Config) (providers.Provider, error) { return s, nil }})
+	require.NoError(t, err)
+	return r
 }
 
 // work starts the workers and stops them, at the latest, when the test ends.
