@@ -130,6 +130,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency,
+			CircuitBreaker: providers.CircuitBreaker(p.CircuitBreaker),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{

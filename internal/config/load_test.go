@@ -85,14 +85,19 @@ func TestLoadKeepsDefaultsOfKeysLeftOut(t *testing.T) {
 	require.Len(t, cfg.Providers, 1, "a list takes the place of the default list")
 	require.Equal(t, 10*time.Second, cfg.Providers[0].AckTimeout)
 	require.Equal(t, 32, cfg.Providers[0].MaxConcurrency)
+	require.Equal(t, CircuitBreaker{Failures: 5, OpenFor: time.Minute}, cfg.Providers[0].CircuitBreaker)
+	cfg, err = Load(write(t, strings.Replace(minimal, "    models", "    circuit_breaker: {failures: 2}\n    models", 1)), nil)
+	require.NoError(t, err)
+	require.Equal(t, CircuitBreaker{Failures: 2, OpenFor: time.Minute}, cfg.Providers[0].CircuitBreaker)
 }
 
 func TestLoadKeepsExplicitZeros(t *testing.T) {
 	t.Parallel()
-	cfg, err := Load(write(t, strings.Replace(minimal, "    models", "    linger: 0s\n    models", 1)+"shutdown_timeout: 0s\n"), nil)
+	cfg, err := Load(write(t, strings.Replace(minimal, "    models", "    linger: 0s\n    circuit_breaker: {failures: 0}\n    models", 1)+"shutdown_timeout: 0s\n"), nil)
 	require.NoError(t, err)
 	require.Zero(t, cfg.ShutdownTimeout)
 	require.Zero(t, cfg.Providers[0].Linger)
+	require.Zero(t, cfg.Providers[0].CircuitBreaker.Failures)
 }
 
 func TestLoadKeepsPricesAsWritten(t *testing.T) {

@@ -123,6 +123,8 @@ func (l *loader) provider(path string, p Provider) {
 	l.duration(path+".linger", p.Linger, 0, day)
 	l.duration(path+".presume_dead_after", p.PresumeDeadAfter, 0, 7*day)
 	l.number(path+".max_concurrency", p.MaxConcurrency, 1, 10_000)
+	l.number(path+".circuit_breaker.failures", p.CircuitBreaker.Failures, 0, 1000)
+	l.duration(path+".circuit_breaker.open_for", p.CircuitBreaker.OpenFor, time.Second, time.Hour)
 	if len(p.Models) == 0 {
 		l.problem(path+".models", "must hold at least one model")
 	}

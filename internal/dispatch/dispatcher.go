@@ -46,6 +46,8 @@ type Dispatcher struct {
 	jobs     Jobs
 	registry *providers.Registry
 	inquiry  []*inquiry
+	circuits circuits
+	metrics  Metrics
 	log      *slog.Logger
 
 	// send is the life of requests: it outlasts queue entries and ends in Stop.
@@ -57,8 +59,8 @@ type Dispatcher struct {
 }
 
 // New returns a dispatcher that does nothing yet.
-func New(q *Queue, j Jobs, r *providers.Registry, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), log: log}
+func New(q *Queue, j Jobs, r *providers.Registry, m Metrics, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), circuits: newCircuits(r, log), metrics: m, log: log}
 	d.send, d.cancelSend = context.WithCancelCause(context.Background())
 	q.work.dispatcher = d
 	return d

@@ -54,6 +54,13 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	stopBeat := d.beat(ctx, cancel, l, log)
 	defer stopBeat()
+	permit, failure := d.circuits.enter(target.ID)
+	if failure != nil {
+		d.metrics.CircuitRefused(target.ID)
+		d.refuse(ctx, log, l, failure)
+		return
+	}
+	defer permit.giveBack()
 	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
@@ -66,9 +73,10 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	*sent = true
-	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, linger: target.Config.Linger, quiet: hedgeAfter(l)}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, permit: permit, linger: target.Config.Linger, quiet: hedgeAfter(l)}
 	defer r.stop()
 	outcome := target.Sender.Send(ctx, req, r)
+	permit.outcome(ctx, outcome)
 	stopBeat()
 	r.stop()
 	if errors.Is(context.Cause(ctx), errSettled) && outcome.Kind != providers.Completed && outcome.Usage == nil {
