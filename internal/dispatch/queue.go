@@ -90,7 +90,7 @@ func NewQueue(o QueueOptions) *Queue {
 		o.Logger = slog.Default()
 	}
 	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{},
-		queues: map[string]river.QueueConfig{restQueue: {MaxWorkers: restWorkers}}}
+		queues: map[string]river.QueueConfig{restQueue: {MaxWorkers: restWorkers, FetchPollInterval: time.Second}}}
 	for _, t := range o.Registry.Targets() {
 		q.queues[queueOf(t.Provider)] = river.QueueConfig{MaxWorkers: t.Config.MaxConcurrency}
 	}
