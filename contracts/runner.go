@@ -129,6 +129,7 @@ func (r *Runner) runOnce(ctx context.Context, task *tasks.Definition, ep Endpoin
 	defer cancel()
 	listener := &listener{stop: cancel}
 	started := r.now()
+	// Past the circuit breaker of internal/dispatch: a contract run is asked for, and says what it found.
 	out := ep.Sender.Send(ctx, providers.Request{
 		AttemptID:       "contract-" + rand.Text(),
 		Task:            task.Name,

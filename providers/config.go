@@ -27,12 +27,19 @@ type Config struct {
 	PresumeDeadAfter time.Duration // documented bound on how long the provider can go on executing; 0 is off
 	Idempotent       bool          // the provider promises to run one key once
 	MaxConcurrency   int           // requests at once; 0 is the default
+	CircuitBreaker   CircuitBreaker
 
 	// StrictSchema asks an OpenAI-compatible server for strict schema adherence. Off by default: strict mode accepts
 	// only a part of JSON Schema and many compatible servers do not know it. Output is validated here in either case.
 	StrictSchema bool
 
 	Models []Model
+}
+
+// CircuitBreaker says when a target of the provider gets no more requests for a while. Each target has its own.
+type CircuitBreaker struct {
+	Failures int           // so many in a row open it; 0 is off
+	OpenFor  time.Duration // then one request tries whether the target works again; without a meaning when it is off
 }
 
 // Model is one model of a provider. Its name may hold slashes.
@@ -50,13 +57,16 @@ type Price struct {
 	Output string
 }
 
-// The defaults of Config's time-outs and concurrency.
+// The defaults of Config's time-outs, concurrency and circuit breaker.
 const (
 	DefaultAckTimeout     = 10 * time.Second
 	DefaultIdleTimeout    = 20 * time.Second
 	DefaultTotalTimeout   = 120 * time.Second
 	DefaultLinger         = 120 * time.Second
 	DefaultMaxConcurrency = 32
+
+	DefaultCircuitFailures = 5
+	DefaultCircuitOpenFor  = 60 * time.Second
 )
 
 // Defaults is what a provider's configuration starts from.
@@ -67,10 +77,12 @@ func Defaults() Config {
 		TotalTimeout:   DefaultTotalTimeout,
 		Linger:         DefaultLinger,
 		MaxConcurrency: DefaultMaxConcurrency,
+		CircuitBreaker: CircuitBreaker{Failures: DefaultCircuitFailures, OpenFor: DefaultCircuitOpenFor},
 	}
 }
 
-// WithDefaults fills the settings for which zero has no meaning of its own. Linger and PresumeDeadAfter stay.
+// WithDefaults fills the settings for which zero has no meaning of its own. Linger, PresumeDeadAfter and
+// CircuitBreaker stay.
 func (c Config) WithDefaults() Config {
 	if c.AckTimeout == 0 {
 		c.AckTimeout = DefaultAckTimeout
@@ -140,6 +152,12 @@ func (c Config) Validate(path string) error {
 	}
 	if c.MaxConcurrency < 1 {
 		add("max_concurrency", "must be at least 1, not %d", c.MaxConcurrency)
+	}
+	switch b := c.CircuitBreaker; {
+	case b.Failures < 0:
+		add("circuit_breaker.failures", "must not be negative")
+	case b.Failures > 0 && b.OpenFor <= 0:
+		add("circuit_breaker.open_for", "must be a positive duration, not %s", b.OpenFor)
 	}
 	if len(c.Models) == 0 {
 		add("models", "must name at least one model")

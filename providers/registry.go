@@ -99,7 +99,7 @@ func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
 // depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices) and
 // the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
-// contract run can observe: linger, presume_dead_after, idempotent and max_concurrency.
+// contract run can observe: linger, presume_dead_after, idempotent, max_concurrency and circuit_breaker.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
 	t, ok := r.Lookup(target)
 	if !ok {

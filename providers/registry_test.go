@@ -64,6 +64,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 120 * time.Second, 120 * time.Second, 0},
 		[]time.Duration{d.AckTimeout, d.IdleTimeout, d.TotalTimeout, d.Linger, d.PresumeDeadAfter})
 	require.Equal(t, 32, d.MaxConcurrency)
+	require.Equal(t, providers.CircuitBreaker{Failures: 5, OpenFor: time.Minute}, d.CircuitBreaker)
 	require.False(t, d.Idempotent)
 	require.Zero(t, providers.Config{}.WithDefaults().Linger, "zero means not to linger")
 }
@@ -89,6 +90,8 @@ func TestRefusesBadConfiguration(t *testing.T) {
 		"NegativeTimeout":    {func(c *providers.Config) { c.AckTimeout = -1 }, "providers[1].ack_timeout: must be a positive duration, not -1ns"},
 		"NegativeLinger":     {func(c *providers.Config) { c.Linger = -1 }, "providers[1].linger: must be a positive duration, not -1ns"},
 		"NoConcurrency":      {func(c *providers.Config) { c.MaxConcurrency = -1 }, "providers[1].max_concurrency: must be at least 1, not -1"},
+		"NegativeFailures":   {func(c *providers.Config) { c.CircuitBreaker.Failures = -1 }, "providers[1].circuit_breaker.failures: must not be negative"},
+		"OpenForNoTime":      {func(c *providers.Config) { c.CircuitBreaker.Failures = 1 }, "providers[1].circuit_breaker.open_for: must be a positive duration, not 0s"},
 		"PriceNotDecimal":    {func(c *providers.Config) { c.Models[0].PricePerMillion.Output = "1e3" }, "providers[1].models[0].price_per_million.output: must be a decimal number such as 0.15"},
 		"NegativeWindow":     {func(c *providers.Config) { c.Models[0].ContextWindow = -1 }, "providers[1].models[0].context_window: must not be negative"},
 		"LineBreakInTheKey":  {func(c *providers.Config) { c.APIKey = "sk-1\n" }, "providers[1].api_key_env: the key holds white space or characters that a header cannot carry"},
@@ -154,10 +157,13 @@ func TestConfigDigest(t *testing.T) {
 		"PresumeDead":    func(c *providers.Config) { c.PresumeDeadAfter = time.Hour },
 		"Idempotent":     func(c *providers.Config) { c.Idempotent = true },
 		"MaxConcurrency": func(c *providers.Config) { c.MaxConcurrency = 1 },
-		"OtherModel":     func(c *providers.Config) { c.Models[1].ContextWindow = 7 },
-		"PriceSpelling":  func(c *providers.Config) { c.Models[0].PricePerMillion.Output = "0.6" },
-		"TrailingSlash":  func(c *providers.Config) { c.BaseURL += "/" },
-		"Default":        func(c *providers.Config) { c.AckTimeout = providers.DefaultAckTimeout },
+		"CircuitBreaker": func(c *providers.Config) {
+			c.CircuitBreaker = providers.CircuitBreaker{Failures: 1, OpenFor: time.Hour}
+		},
+		"OtherModel":    func(c *providers.Config) { c.Models[1].ContextWindow = 7 },
+		"PriceSpelling": func(c *providers.Config) { c.Models[0].PricePerMillion.Output = "0.6" },
+		"TrailingSlash": func(c *providers.Config) { c.BaseURL += "/" },
+		"Default":       func(c *providers.Config) { c.AckTimeout = providers.DefaultAckTimeout },
 	} {
 		require.Equal(t, base, digest("1", change), name)
 	}

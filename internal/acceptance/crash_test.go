@@ -31,7 +31,7 @@ func TestKilledInTheMiddleOfAHundredJobs(t *testing.T) {
 			const hundred, done, sent = 100, 10, 8
 			const lease = 3 * time.Second // on a busy machine a shorter one ends before a living worker can renew it
 			f := startFake(t)
-			s := settings{database: database, url: f.url, lease: lease, workers: sent, tasks: writeTasks(t)}
+			s := settings{database: database, url: f.url, lease: lease, places: sent, tasks: writeTasks(t)}
 			for range done {
 				f.Enqueue(providertest.OK())
 			}
@@ -141,7 +141,7 @@ func TestKilledDuringBurstOfCreates(t *testing.T) {
 			database := fresh(t)
 			const clients, enough = 16, 80
 			f := startFake(t)
-			s := settings{database: database, url: f.url, lease: 3 * time.Second, workers: 4, tasks: writeTasks(t)}
+			s := settings{database: database, url: f.url, lease: 3 * time.Second, places: 4, tasks: writeTasks(t)}
 			p := s.serve(t)
 			var (
 				mu       sync.Mutex
@@ -192,7 +192,7 @@ func TestKilledDuringBurstOfCreates(t *testing.T) {
 			require.Equal(t, len(keys), p.count(t, nil))
 			require.Len(t, slices.Compact(slices.Sorted(maps.Values(ids))), len(keys))
 			until(t, "all settled", func() bool { return p.count(t, variables{"stateIn": []string{"SUCCEEDED", "UNKNOWN"}}) == len(keys) })
-			require.LessOrEqual(t, p.count(t, variables{"state": "UNKNOWN"}), s.workers, "only what a worker had in its hands")
+			require.LessOrEqual(t, p.count(t, variables{"state": "UNKNOWN"}), s.places, "only what a worker had in its hands")
 			f.requireOnce(t)
 		})
 	}
@@ -213,7 +213,7 @@ func TestOtherProcessGoesOnForAKilledOne(t *testing.T) {
 	for i := range ps {
 		fakes[i] = startFake(t)
 		fakes[i].OnModel("primary", acknowledged(nil, ""))
-		ps[i] = settings{database: database, url: fakes[i].url, lease: lease, workers: 1, tasks: folder}.serve(t)
+		ps[i] = settings{database: database, url: fakes[i].url, lease: lease, places: 1, tasks: folder}.serve(t)
 	}
 	var sent []job
 	for _, key := range []string{"one", "other"} { // one for each worker

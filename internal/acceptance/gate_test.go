@@ -132,13 +132,13 @@ func TestSenderAsksTheGateAgain(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
 			folder := writeTasks(t)
-			starter, busy := newGateway(t, settings{database: database, workers: 1, tasks: folder})
+			starter, busy := newGateway(t, settings{database: database, places: 1, tasks: folder})
 			busy.OnModel("primary", acknowledged(nil, ""))
 			held := starter.create(t, intent("held"))
 			starter.attemptBecomes(t, held.ID, 1, "RUNNING") // its only worker has something to do
 			prove(t, starter.config, "echo", second)
 
-			_, f := newGateway(t, settings{database: database, workers: 1, tasks: folder})
+			_, f := newGateway(t, settings{database: database, places: 1, tasks: folder})
 			f.OnModel("primary", providertest.Error(http.StatusBadRequest, "no_paper"))
 			j := starter.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "hello"}, "fallbacks": []string{}})
 			starter.becomes(t, j.ID, "FAILED")

@@ -35,7 +35,7 @@ type settings struct {
 	linger   time.Duration // [30s]
 	lease    time.Duration // [15s]
 	shutdown time.Duration // [5s]
-	workers  int           // [16]
+	places   int           // requests at the provider at once, for each gateway [16]
 	more     string        // further providers, as YAML
 }
 
@@ -52,8 +52,8 @@ func (s settings) write(t *testing.T) string {
 			*value = standard
 		}
 	}
-	if s.workers == 0 {
-		s.workers = 16
+	if s.places == 0 {
+		s.places = 16
 	}
 	path := filepath.Join(t.TempDir(), "docket.yaml")
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
@@ -62,7 +62,6 @@ database: %q
 tasks: [%q]
 lease: %s
 shutdown_timeout: %s
-workers: %d
 log: {format: json}
 providers:
   - name: fake
@@ -72,9 +71,9 @@ providers:
     idle_timeout: 2m
     total_timeout: 5m
     linger: %s
-    max_concurrency: 1000
+    max_concurrency: %d
     models: [{name: primary}, {name: second}, {name: third}]
-%s`, s.database, s.tasks, s.lease, s.shutdown, s.workers, s.url, s.ack, s.linger, s.more), 0o600))
+%s`, s.database, s.tasks, s.lease, s.shutdown, s.url, s.ack, s.linger, s.places, s.more), 0o600))
 	return path
 }
 

@@ -32,7 +32,7 @@ func TestMisbehaviours(t *testing.T) {
 				fmt.Fprintf(&more, "  - {name: %s, kind: openai-compatible, base_url: %s, ack_timeout: %s, idle_timeout: %s, total_timeout: %s, linger: %s, models: [{name: %[1]s}]}\n",
 					m.Name, f.url, min(total, cmp.Or(m.Limits.Ack, time.Minute)), min(total, cmp.Or(m.Limits.Idle, time.Minute)), total, linger)
 			}
-			g := settings{database: fresh(t), url: f.url, workers: 2 * len(list), more: more.String()}.start(t)
+			g := settings{database: fresh(t), url: f.url, places: 2 * len(list), more: more.String()}.start(t)
 			ids := map[string]string{}
 			for _, m := range list {
 				ids[m.Name] = g.create(t, variables{

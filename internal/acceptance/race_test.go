@@ -43,7 +43,7 @@ func TestFirstFinisherOfARaceWinsWhateverTheOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
-			pair := replicas(t, settings{database: database, workers: 1, tasks: writeTasks(t)})
+			pair := replicas(t, settings{database: database, places: 1, tasks: writeTasks(t)})
 			finishA, finishB := make(chan struct{}), make(chan struct{})
 			for _, r := range pair {
 				r.fake.OnModel("primary", acknowledged(finishA, "loser-canary-5d1f"))

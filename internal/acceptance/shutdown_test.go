@@ -19,7 +19,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 			database := fresh(t)
 			const bound = 3 * time.Second
 			f := startFake(t)
-			s := settings{database: database, url: f.url, workers: 2, shutdown: bound, tasks: writeTasks(t)}
+			s := settings{database: database, url: f.url, places: 2, shutdown: bound, tasks: writeTasks(t)}
 			finish := make(chan struct{})
 			f.Enqueue(acknowledged(finish, "just in time"), acknowledged(nil, "never"))
 			p := s.serve(t)
@@ -73,7 +73,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 func TestOtherProcessGoesOnWhileOneDrains(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
-	s := settings{database: databases.DSN(t), url: f.url, workers: 1, shutdown: 20 * time.Second, tasks: writeTasks(t)}
+	s := settings{database: databases.DSN(t), url: f.url, places: 1, shutdown: 20 * time.Second, tasks: writeTasks(t)}
 	finish := make(chan struct{})
 	f.Enqueue(providertest.After(finish, answer("slow")))
 	first := s.serve(t)

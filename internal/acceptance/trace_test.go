@@ -15,7 +15,7 @@ func TestEveryProviderRequestIsInTheJobsTrace(t *testing.T) {
 	for name, fresh := range both {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pair := replicas(t, settings{database: fresh(t), workers: 1, tasks: writeTasks(t)})
+			pair := replicas(t, settings{database: fresh(t), places: 1, tasks: writeTasks(t)})
 			for header, want := range map[string]string{
 				"00-" + traceID + "-00f067aa0ba902b7-01": traceID, "": "", "00-nonsense": "",
 			} {

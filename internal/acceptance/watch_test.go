@@ -121,7 +121,7 @@ func TestTwoProcessesShareTheWork(t *testing.T) {
 	for i := range ps {
 		fakes[i] = startFake(t)
 		fakes[i].OnModel("primary", acknowledged(finish, "printed"))
-		ps[i] = settings{database: database, url: fakes[i].url, workers: 1, tasks: folder}.serve(t)
+		ps[i] = settings{database: database, url: fakes[i].url, places: 1, tasks: folder}.serve(t)
 	}
 	var jobs []job
 	for _, key := range []string{"a", "b"} {

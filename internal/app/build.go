@@ -69,7 +69,7 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 			}
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(int32(min(cfg.Workers+16, 64))))
+	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(connections(cfg)))
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,15 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
 		gate: gate.New(contracts.NewDigests(registry, suites), now),
 	}, nil
+}
+
+// connections is the size of the pool: an attempt needs one for a moment only, questions and streams some more.
+func connections(cfg *config.Config) int32 {
+	places := 0
+	for _, p := range cfg.Providers {
+		places += p.MaxConcurrency
+	}
+	return int32(min(places+16, 64))
 }
 
 // metrics is what counts for the parts of a process.
@@ -88,7 +97,7 @@ type metrics interface {
 // service is the life of jobs with its queues, for serving and for commands. Entries can be added at once; nothing works on
 // them before a dispatcher of this or another process does.
 func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Queue, error) {
-	attempts := dispatch.NewQueue(dispatch.QueueOptions{Workers: p.cfg.Workers, Logger: p.log})
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Registry: p.registry, Logger: p.log})
 	hooks, err := newWebhooks(p.cfg.Webhooks, p.log, m)
 	if err != nil {
 		return nil, nil, err
@@ -121,6 +130,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency,
+			CircuitBreaker: providers.CircuitBreaker(p.CircuitBreaker),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{

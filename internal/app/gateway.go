@@ -75,7 +75,8 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		return nil, err
 	}
 	watchBacklog(cfg, metrics, service, log)
-	g.dispatcher = dispatch.New(attempts, service, p.registry, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, metrics, log)
+	metrics.WatchCircuits(g.dispatcher.Circuits)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.
 	if g.versions, err = service.HeldVersions(ctx); err != nil {

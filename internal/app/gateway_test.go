@@ -52,6 +52,26 @@ func TestTheRouteGoesOnToTheProvenFallback(t *testing.T) {
 		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
 }
 
+func TestShowsItsCircuits(t *testing.T) {
+	t.Parallel()
+	fake, url := providertest.Start(t)
+	fake.OnModel("m", providertest.Error(503, "down"))
+	cfg := defaults(t)
+	cfg.Providers = append(cfg.Providers, config.Provider{Name: "local", Kind: config.KindOpenAICompatible, BaseURL: url,
+		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}},
+		CircuitBreaker: config.CircuitBreaker{Failures: 1, OpenFor: time.Hour}})
+	g := serve(t, cfg)
+	_, body := get(t, g.addr, "/metrics")
+	require.Contains(t, body, `docket_circuit_state{target="local/m"} 0`)
+	require.NotContains(t, body, `docket_circuit_state{target="demo/fax"}`, "it is off")
+	becomes(t, g.addr, job(t, g.addr, "k", "local/m"), `"error":{"code":"CIRCUIT_OPEN"}`)
+	require.Len(t, fake.Log(), 1)
+	_, body = get(t, g.addr, "/metrics")
+	require.Contains(t, body, `docket_circuit_state{target="local/m"} 2`)
+	require.Contains(t, body, `docket_circuit_refusals_total{target="local/m"} 1`)
+	require.Regexp(t, `level=WARN msg="circuit breaker" target=local/m from=closed to=open`, g.log.String())
+}
+
 func TestIsNotReadyWhileItStops(t *testing.T) {
 	t.Parallel()
 	fake, url := providertest.Start(t)

@@ -31,6 +31,7 @@ import (
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
+	"github.com/docket-gateway/docket/providers"
 )
 
 var databases = pgtest.New()
@@ -113,7 +114,9 @@ func serve(b *testing.B, address string) *httptest.Server {
 	catalog, err := tasks.NewCatalog(defs...)
 	require.NoError(b, err)
 	log := slog.New(slog.DiscardHandler)
-	attempts := dispatch.NewQueue(dispatch.QueueOptions{Logger: log})
+	registry, err := providers.NewRegistry(nil, nil)
+	require.NoError(b, err)
+	attempts := dispatch.NewQueue(dispatch.QueueOptions{Registry: registry, Logger: log})
 	_, err = queue.Open(s, queue.Options{Logger: log}, attempts)
 	require.NoError(b, err)
 	hub := events.NewHub()

@@ -114,7 +114,7 @@ func writeConfig(t *testing.T, database, tasks string, urls map[string]string) s
     presume_dead_after: %s
     models: [%s]
 `
-	text := fmt.Sprintf("listen: 127.0.0.1:0\ndatabase: %q\ntasks: [%q]\nlease: %s\nshutdown_timeout: 10s\nworkers: 100\nlog: {format: json}\nproviders:",
+	text := fmt.Sprintf("listen: 127.0.0.1:0\ndatabase: %q\ntasks: [%q]\nlease: %s\nshutdown_timeout: 10s\nlog: {format: json}\nproviders:",
 		database, tasks, lease)
 	text += fmt.Sprintf(providerText, "fake", urls["fake"], ackTimeout, idleTimeout, totalTimeout, linger, time.Duration(0),
 		"{name: primary}, {name: second}, {name: third}, {name: unproved}")

@@ -15,7 +15,6 @@ type Config struct {
 	Providers       []Provider    `yaml:"providers"`        // at least one, names unique
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
-	Workers         int           `yaml:"workers"`          // 1 to 10000
 	MaxAttempts     int           `yaml:"max_attempts"`     // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
 	Retention       Retention     `yaml:"retention"`
@@ -33,17 +32,18 @@ type Auth struct {
 
 // Provider is one configured provider; its models are the targets name/model.
 type Provider struct {
-	Name             string        `yaml:"name"`               // lower case letters, digits, - and _; at most 63
-	Kind             string        `yaml:"kind"`               // one of Kinds
-	BaseURL          string        `yaml:"base_url"`           // https, or http on loopback
-	APIKeyEnv        string        `yaml:"api_key_env"`        // the name of an environment variable, never a key
-	AckTimeout       time.Duration `yaml:"ack_timeout"`        // 1ms to 10m
-	IdleTimeout      time.Duration `yaml:"idle_timeout"`       // 1ms to 1h
-	TotalTimeout     time.Duration `yaml:"total_timeout"`      // 1ms to 24h, not below the two above
-	Linger           time.Duration `yaml:"linger"`             // 0s to 24h
-	PresumeDeadAfter time.Duration `yaml:"presume_dead_after"` // 0s (off) to 168h
-	Idempotent       bool          `yaml:"idempotent"`
-	MaxConcurrency   int           `yaml:"max_concurrency"` // 1 to 10000
+	Name             string         `yaml:"name"`               // lower case letters, digits, - and _; at most 63
+	Kind             string         `yaml:"kind"`               // one of Kinds
+	BaseURL          string         `yaml:"base_url"`           // https, or http on loopback
+	APIKeyEnv        string         `yaml:"api_key_env"`        // the name of an environment variable, never a key
+	AckTimeout       time.Duration  `yaml:"ack_timeout"`        // 1ms to 10m
+	IdleTimeout      time.Duration  `yaml:"idle_timeout"`       // 1ms to 1h
+	TotalTimeout     time.Duration  `yaml:"total_timeout"`      // 1ms to 24h, not below the two above
+	Linger           time.Duration  `yaml:"linger"`             // 0s to 24h
+	PresumeDeadAfter time.Duration  `yaml:"presume_dead_after"` // 0s (off) to 168h
+	Idempotent       bool           `yaml:"idempotent"`
+	MaxConcurrency   int            `yaml:"max_concurrency"` // 1 to 10000
+	CircuitBreaker   CircuitBreaker `yaml:"circuit_breaker"`
 	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
@@ -52,6 +52,12 @@ type Provider struct {
 	APIKey Secret `yaml:"-"`
 	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
 	CallbackSecrets []Secret `yaml:"-"`
+}
+
+// CircuitBreaker says when a target gets no more requests for a while.
+type CircuitBreaker struct {
+	Failures int           `yaml:"failures"` // in a row; 0 (off) to 1000
+	OpenFor  time.Duration `yaml:"open_for"` // 1s to 1h
 }
 
 // Model is one model of a provider.
@@ -119,6 +125,7 @@ func Default() *Config {
 	demo.Name, demo.Kind = "demo", KindDemo
 	// demo/fax falls silent until idle_timeout: short, so that a first look at UNKNOWN costs seconds.
 	demo.AckTimeout, demo.IdleTimeout, demo.TotalTimeout, demo.Linger = 5*time.Second, 5*time.Second, 30*time.Second, 30*time.Second
+	demo.CircuitBreaker.Failures = 0 // and its silence is no outage
 	for _, name := range []string{"inkjet", "laser", "fax"} {
 		demo.Models = append(demo.Models, Model{Name: name, ContextWindow: 8192, MaxOutputTokens: 2048})
 	}
@@ -130,7 +137,6 @@ func Default() *Config {
 		Providers:       []Provider{demo},
 		Lease:           15 * time.Second,
 		ShutdownTimeout: 25 * time.Second,
-		Workers:         64,
 		MaxAttempts:     100,
 		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
@@ -145,6 +151,6 @@ func Default() *Config {
 func defaultProvider() Provider {
 	return Provider{
 		AckTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second, TotalTimeout: 120 * time.Second, Linger: 120 * time.Second,
-		MaxConcurrency: 32,
+		MaxConcurrency: 32, CircuitBreaker: CircuitBreaker{Failures: 5, OpenFor: time.Minute},
 	}
 }

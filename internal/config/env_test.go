@@ -12,7 +12,7 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 	t.Parallel()
 	cfg, err := Load(write(t, "listen: 127.0.0.1:1\nshutdown_timeout: 1s\nlimits: {body: 2MiB}\n"), []string{
 		"DOCKET_LISTEN=127.0.0.1:2", "DOCKET_DATABASE=postgres://u:p@h/db", "DOCKET_AUTH_MODE=dev", "DOCKET_SHUTDOWN_TIMEOUT=2s",
-		"DOCKET_LIMITS_BODY=3MiB", "DOCKET_LIMITS_PARSER_TOKENS=500", "DOCKET_LOG_LEVEL=debug", "DOCKET_WORKERS=3",
+		"DOCKET_LIMITS_BODY=3MiB", "DOCKET_LIMITS_PARSER_TOKENS=500", "DOCKET_LOG_LEVEL=debug", "DOCKET_LIMITS_DEPTH=3",
 	})
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:2", cfg.Listen)
@@ -21,7 +21,7 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 	require.Equal(t, Bytes(3<<20), cfg.Limits.Body)
 	require.Equal(t, 500, cfg.Limits.ParserTokens)
 	require.Equal(t, "debug", cfg.Log.Level)
-	require.Equal(t, 3, cfg.Workers)
+	require.Equal(t, 3, cfg.Limits.Depth)
 	require.Empty(t, cfg.Warnings)
 }
 
@@ -40,18 +40,18 @@ func TestEnvironmentReachesEveryScalarByItsOwnName(t *testing.T) {
 
 func TestEnvironmentIsValidatedAndNamed(t *testing.T) {
 	t.Parallel()
-	_, err := Load(write(t, "workers: 5\n"), []string{"DOCKET_WORKERS=0", "DOCKET_LEASE=1h"})
-	require.ErrorContains(t, err, "DOCKET_WORKERS: workers: 0 is not between")
+	_, err := Load(write(t, "limits: {depth: 5}\n"), []string{"DOCKET_LIMITS_DEPTH=0", "DOCKET_LEASE=1h"})
+	require.ErrorContains(t, err, "DOCKET_LIMITS_DEPTH: limits.depth: 0 is not between")
 	require.ErrorContains(t, err, "DOCKET_LEASE: lease: 1h0m0s is not between")
-	_, err = Load(write(t, ""), []string{"DOCKET_WORKERS=many"})
-	require.ErrorContains(t, err, `DOCKET_WORKERS: workers: "many" is not a whole number`)
+	_, err = Load(write(t, ""), []string{"DOCKET_LIMITS_DEPTH=many"})
+	require.ErrorContains(t, err, `DOCKET_LIMITS_DEPTH: limits.depth: "many" is not a whole number`)
 }
 
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	t.Parallel()
-	cfg, err := Load(write(t, "workers: 5\n"), []string{"DOCKET_WORKERS="})
+	cfg, err := Load(write(t, "limits: {depth: 5}\n"), []string{"DOCKET_LIMITS_DEPTH="})
 	require.NoError(t, err)
-	require.Equal(t, 5, cfg.Workers)
+	require.Equal(t, 5, cfg.Limits.Depth)
 }
 
 func TestUnknownVariablesAreWarnedOfByNameOnly(t *testing.T) {

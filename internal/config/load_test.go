@@ -41,10 +41,10 @@ func TestLoadWithoutFileGivesDefaults(t *testing.T) { //nolint:paralleltest // c
 
 func TestLoadReadsDocketYAMLOfTheWorkingDirectory(t *testing.T) { //nolint:paralleltest // changes the working directory
 	inEmptyDir(t)
-	require.NoError(t, os.WriteFile(DefaultPath, []byte("workers: 7\n"), 0o600))
+	require.NoError(t, os.WriteFile(DefaultPath, []byte("limits: {depth: 7}\n"), 0o600))
 	cfg, err := Load("", nil)
 	require.NoError(t, err)
-	require.Equal(t, 7, cfg.Workers)
+	require.Equal(t, 7, cfg.Limits.Depth)
 }
 
 func TestLoadRefusesNamedFileThatIsMissing(t *testing.T) {
@@ -58,12 +58,12 @@ func TestLoadRefusesNamedFileThatIsMissing(t *testing.T) {
 
 func TestLoadPrefersArgumentOverVariable(t *testing.T) {
 	t.Parallel()
-	cfg, err := Load(write(t, "workers: 7\n"), []string{"DOCKET_CONFIG=" + write(t, "workers: 8\n")})
+	cfg, err := Load(write(t, "limits: {depth: 7}\n"), []string{"DOCKET_CONFIG=" + write(t, "limits: {depth: 8}\n")})
 	require.NoError(t, err)
-	require.Equal(t, 7, cfg.Workers)
-	cfg, err = Load("", []string{"DOCKET_CONFIG=" + write(t, "workers: 8\n")})
+	require.Equal(t, 7, cfg.Limits.Depth)
+	cfg, err = Load("", []string{"DOCKET_CONFIG=" + write(t, "limits: {depth: 8}\n")})
 	require.NoError(t, err)
-	require.Equal(t, 8, cfg.Workers)
+	require.Equal(t, 8, cfg.Limits.Depth)
 	require.Empty(t, cfg.Warnings)
 }
 
@@ -85,14 +85,19 @@ func TestLoadKeepsDefaultsOfKeysLeftOut(t *testing.T) {
 	require.Len(t, cfg.Providers, 1, "a list takes the place of the default list")
 	require.Equal(t, 10*time.Second, cfg.Providers[0].AckTimeout)
 	require.Equal(t, 32, cfg.Providers[0].MaxConcurrency)
+	require.Equal(t, CircuitBreaker{Failures: 5, OpenFor: time.Minute}, cfg.Providers[0].CircuitBreaker)
+	cfg, err = Load(write(t, strings.Replace(minimal, "    models", "    circuit_breaker: {failures: 2}\n    models", 1)), nil)
+	require.NoError(t, err)
+	require.Equal(t, CircuitBreaker{Failures: 2, OpenFor: time.Minute}, cfg.Providers[0].CircuitBreaker)
 }
 
 func TestLoadKeepsExplicitZeros(t *testing.T) {
 	t.Parallel()
-	cfg, err := Load(write(t, strings.Replace(minimal, "    models", "    linger: 0s\n    models", 1)+"shutdown_timeout: 0s\n"), nil)
+	cfg, err := Load(write(t, strings.Replace(minimal, "    models", "    linger: 0s\n    circuit_breaker: {failures: 0}\n    models", 1)+"shutdown_timeout: 0s\n"), nil)
 	require.NoError(t, err)
 	require.Zero(t, cfg.ShutdownTimeout)
 	require.Zero(t, cfg.Providers[0].Linger)
+	require.Zero(t, cfg.Providers[0].CircuitBreaker.Failures)
 }
 
 func TestLoadKeepsPricesAsWritten(t *testing.T) {
@@ -133,7 +138,7 @@ func TestLoadRefusesWithPathAndLine(t *testing.T) {
 		"MappingForScalar":  {"listen: {a: b}\n", "docket.yaml:1: listen: must be a single value"},
 		"DurationNoUnit":    {"lease: 15\n", `docket.yaml:1: lease: "15" is not a duration`},
 		"NegativeDuration":  {"lease: -15s\n", "docket.yaml:1: lease: must not be negative"},
-		"Fraction":          {"workers: 1.5\n", `docket.yaml:1: workers: "1.5" is not a whole number`},
+		"Fraction":          {"limits: {depth: 1.5}\n", `docket.yaml:1: limits.depth: "1.5" is not a whole number`},
 		"Bool":              {strings.Replace(minimal, "    models", "    idempotent: yes\n    models", 1), "docket.yaml:5: providers[0].idempotent: must be true or false"},
 		"Size":              {"limits:\n  body: big\n", `docket.yaml:2: limits.body: "big" is not a size`},
 		"Price":             {strings.Replace(minimal, "{name: m}", "{name: m, price_per_million: {input: 1e-7}}", 1), "docket.yaml:5: providers[0].models[0].price_per_million.input: "},
@@ -149,8 +154,8 @@ func TestLoadRefusesWithPathAndLine(t *testing.T) {
 
 func TestLoadListsEveryProblem(t *testing.T) {
 	t.Parallel()
-	_, err := Load(write(t, "workers: 0\nlease: 0s\nlimits: {depth: 0}\n"), nil)
-	require.ErrorContains(t, err, "docket.yaml:1: workers: 0 is not between 1 and 10000")
+	_, err := Load(write(t, "retention: {batch: 0}\nlease: 0s\nlimits: {depth: 0}\n"), nil)
+	require.ErrorContains(t, err, "docket.yaml:1: retention.batch: 0 is not between 1 and 1000")
 	require.ErrorContains(t, err, "docket.yaml:2: lease: 0s is not between 1s and 10m0s")
 	require.ErrorContains(t, err, "docket.yaml:3: limits.depth: 0 is not between 1 and 1000")
 }

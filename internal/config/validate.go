@@ -59,7 +59,6 @@ func (l *loader) validate(c *Config) {
 	}
 	l.duration("lease", c.Lease, time.Second, 10*minute)
 	l.duration("shutdown_timeout", c.ShutdownTimeout, 0, 10*minute)
-	l.number("workers", c.Workers, 1, 10_000)
 	l.number("max_attempts", c.MaxAttempts, 1, 10_000)
 	if e := c.Webhooks.SecretEnv; e != "" && !variableName.MatchString(e) {
 		l.problem("webhooks.secret_env", "must be the name of an environment variable, in capitals, not a secret")
@@ -125,6 +124,8 @@ func (l *loader) provider(path string, p Provider) {
 	l.duration(path+".linger", p.Linger, 0, day)
 	l.duration(path+".presume_dead_after", p.PresumeDeadAfter, 0, 7*day)
 	l.number(path+".max_concurrency", p.MaxConcurrency, 1, 10_000)
+	l.number(path+".circuit_breaker.failures", p.CircuitBreaker.Failures, 0, 1000)
+	l.duration(path+".circuit_breaker.open_for", p.CircuitBreaker.OpenFor, time.Second, time.Hour)
 	if len(p.Models) == 0 {
 		l.problem(path+".models", "must hold at least one model")
 	}

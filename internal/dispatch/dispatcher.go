@@ -47,7 +47,8 @@ type Dispatcher struct {
 	jobs     Jobs
 	registry *providers.Registry
 	inquiry  []*inquiry
-	limits   limits
+	circuits circuits
+	metrics  Metrics
 	log      *slog.Logger
 
 	// send is the life of requests: it outlasts queue entries and ends in Stop.
@@ -59,8 +60,8 @@ type Dispatcher struct {
 }
 
 // New returns a dispatcher that does nothing yet.
-func New(q *Queue, j Jobs, r *providers.Registry, log *slog.Logger) *Dispatcher {
-	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), limits: newLimits(r), log: log}
+func New(q *Queue, j Jobs, r *providers.Registry, m Metrics, log *slog.Logger) *Dispatcher {
+	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), circuits: newCircuits(r, log), metrics: m, log: log}
 	d.send, d.cancelSend = context.WithCancelCause(context.Background())
 	q.work.dispatcher = d
 	return d
@@ -160,6 +161,10 @@ func (w *entryWorker) Work(ctx context.Context, entry *river.Job[entryArgs]) err
 		return river.JobSnooze(2 * time.Second) //nolint:wrapcheck // a signal to River, not an error
 	}
 	log = log.With("job", lease.Job.ID, "target", lease.Attempt.Target, "trace", tracecontext.TraceID(lease.Job.ID, traceparent(lease.Job)))
+	if d.queue.misplaced(entry.JobRow, lease.Attempt.Target) {
+		d.release(ctx, lease, log)
+		return nil
+	}
 	free := make(chan struct{})
 	d.requests.Go(func() { //nolint:contextcheck // a request that lingers outlives its entry
 		d.run(lease, log, sync.OnceFunc(func() { close(free) }))

@@ -1,25 +1,56 @@
 // Package dispatch sends attempts: River's workers take queue entries, lease the attempt, call the provider and report
 // what came to internal/jobs. It decides no state.
 //
+// # One queue for each provider
+//
+// An attempt waits for a free place at its provider as an entry of that provider's own queue, whose workers are
+// max_concurrency in number. So it holds nothing while it waits, neither a lease nor a worker; any process with a free
+// place takes it; and a provider that is slow or full holds up nobody else. The place is given back when the attempt is
+// settled or UNKNOWN, not when the worker stops to linger. (One queue for all, from which attempts without a place go
+// back for a while, would write each of them to the database again and again, and those behind them would wait for it.)
+//
+// Providers come and go, and processes with different configurations work on one database while a new one is rolled out.
+// So there is a queue for the rest, which every process works on. An attempt goes there if the process that adds it does
+// not know its provider, or if no process serves that provider's queue any more (internal/jobs' sweep sees to it); from
+// there a process that knows the provider moves it to the provider's queue, and any other refuses it.
+//
 // It imports internal/jobs, internal/queue, internal/store and providers, never graph.
 package dispatch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/providers"
 )
 
-// queueName is the one queue of attempts.
-const queueName = "attempts"
+const (
+	// restQueue is for attempts whose provider's queue nobody may be working on.
+	restQueue = "attempts"
+	// restWorkers is how many of them a process works on at once. Each is over in no time: no request is sent from there.
+	restWorkers = 4
+)
+
+// queueOf names a provider's queue, the same in every process. River allows letters and digits with single separators
+// and 64 bytes; a provider's name has more freedom, so the hash tells those apart that look alike without it.
+func queueOf(provider string) string {
+	words := strings.FieldsFunc(provider, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	readable := strings.Join(words, "-")
+	sum := sha256.Sum256([]byte(provider))
+	return restQueue + "-" + strings.TrimSuffix(readable[:min(len(readable), 40)], "-") + "-" + hex.EncodeToString(sum[:4])
+}
 
 // entryArgs is a queue entry: the attempt's id and nothing of its content.
 type entryArgs struct {
@@ -31,16 +62,16 @@ func (entryArgs) Kind() string { return "attempt" }
 
 // QueueOptions of the queue. Zero values mean the defaults in brackets.
 type QueueOptions struct {
-	Workers int          // attempts worked on at once by this process [64]
-	Logger  *slog.Logger // [slog.Default()]
+	Registry *providers.Registry // required: the providers that this process knows, with their max_concurrency
+	Logger   *slog.Logger        // [slog.Default()]
 }
 
-// Queue is River's queue of attempts, and which of them this process works on. It is safe for concurrent use.
+// Queue is River's queues of attempts, and which of them this process works on. It is safe for concurrent use.
 type Queue struct {
-	client  *queue.Client
-	work    *entryWorker
-	workers int
-	log     *slog.Logger
+	client *queue.Client
+	work   *entryWorker
+	queues map[string]river.QueueConfig // by name
+	log    *slog.Logger
 
 	life context.Context //nolint:containedctx // of what goes on beside the caller
 	end  context.CancelFunc
@@ -58,29 +89,34 @@ func NewQueue(o QueueOptions) *Queue {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.Workers == 0 {
-		o.Workers = 64
+	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{},
+		queues: map[string]river.QueueConfig{restQueue: {MaxWorkers: restWorkers, FetchPollInterval: time.Second}}}
+	for _, t := range o.Registry.Targets() {
+		q.queues[queueOf(t.Provider)] = river.QueueConfig{MaxWorkers: t.Config.MaxConcurrency}
 	}
-	q := &Queue{work: &entryWorker{}, workers: o.Workers, log: o.Logger, running: map[string]*worker{}}
 	q.life, q.end = context.WithCancel(context.Background())
 	return q
 }
 
 // Register adds the worker of attempts.
-func (q *Queue) Register(w *river.Workers) (string, river.QueueConfig, error) {
+func (q *Queue) Register(w *river.Workers) (map[string]river.QueueConfig, error) {
 	if err := river.AddWorkerSafely(w, q.work); err != nil {
-		return "", river.QueueConfig{}, fmt.Errorf("dispatch: %w", err)
+		return nil, fmt.Errorf("dispatch: %w", err)
 	}
-	return queueName, river.QueueConfig{MaxWorkers: q.workers}, nil
+	return q.queues, nil
 }
 
 // Use takes the client that entries are added to and worked on through.
 func (q *Queue) Use(c *queue.Client) { q.client = c }
 
 // Enqueue adds an entry inside the transaction and returns its id.
-func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error) {
+func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error) {
+	name := queueOf(jobs.ProviderOf(target))
+	if !q.worksOn(name) {
+		name = restQueue
+	}
 	// One try: what an attempt may do next is decided by internal/jobs, never by the queue.
-	opts := &river.InsertOpts{Queue: queueName, MaxAttempts: 1}
+	opts := &river.InsertOpts{Queue: name, MaxAttempts: 1}
 	if due.After(time.Now()) {
 		opts.ScheduledAt = due
 	}
@@ -97,6 +133,18 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID string, due
 	return res.Job.ID, nil
 }
 
+// worksOn says whether this process works on a queue, once it is started.
+func (q *Queue) worksOn(name string) bool {
+	_, ok := q.queues[name]
+	return ok
+}
+
+// misplaced says that the attempt of an entry belongs into another queue of this process.
+func (q *Queue) misplaced(entry *rivertype.JobRow, target string) bool {
+	name := queueOf(jobs.ProviderOf(target))
+	return entry.Queue != name && q.worksOn(name)
+}
+
 // hurry makes a scheduled entry available when it is due. River's own scheduler, which runs on the leader alone and every
 // five seconds, stands behind it for when this process dies; should both do it, the attempt's lease lets one through.
 func (q *Queue) hurry(entry int64) {
@@ -107,8 +155,8 @@ func (q *Queue) hurry(entry int64) {
 	}
 }
 
-// Alive returns which of the entries will still be worked on, or were taken by a worker less than grace ago.
-func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration) (map[int64]bool, error) {
+// Look says what is to be expected of the entries; those that are not in the answer are lost.
+func (q *Queue) Look(ctx context.Context, entries []int64, grace time.Duration) (map[int64]jobs.Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -116,17 +164,22 @@ func (q *Queue) Alive(ctx context.Context, entries []int64, grace time.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("dispatch: list entries: %w", err)
 	}
-	alive := make(map[int64]bool, len(res.Jobs))
+	found := make(map[int64]jobs.Entry, len(res.Jobs))
 	for _, j := range res.Jobs {
 		switch j.State {
 		case rivertype.JobStateAvailable, rivertype.JobStateScheduled, rivertype.JobStateRetryable, rivertype.JobStatePending:
-			alive[j.ID] = true
+			found[j.ID] = jobs.EntryElsewhere
+			if q.worksOn(j.Queue) {
+				found[j.ID] = jobs.EntryAlive
+			}
 		case rivertype.JobStateRunning:
-			alive[j.ID] = j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace
+			if j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace {
+				found[j.ID] = jobs.EntryAlive
+			}
 		case rivertype.JobStateCancelled, rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
 		}
 	}
-	return alive, nil
+	return found, nil
 }
 
 // Stop tells the worker of an attempt, if it is in this process, that nothing can come of it any more. Workers elsewhere

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/docket-gateway/docket/internal/jobs"
@@ -72,8 +73,15 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 	}
 }
 
-// ask puts as many questions as there are slots.
+// ask puts as many questions as there are slots. While a circuit is open nothing is sent again to its target; asking by a
+// handle goes on, since it has no effects and another part of the provider answers it. Neither counts for the circuit.
 func (d *Dispatcher) ask(ctx context.Context, in *inquiry, q jobs.Question) error {
+	if q.Resend {
+		q.Targets = slices.DeleteFunc(slices.Clone(q.Targets), d.circuits.open)
+		if len(q.Targets) == 0 {
+			return nil
+		}
+	}
 	free := cap(in.slots) - len(in.slots) // only this goroutine takes any
 	if free == 0 {
 		return nil

@@ -416,6 +416,28 @@ func TestAnOutageIsNotFollowedByAFlood(t *testing.T) {
 	require.Len(t, s.requests(), questionsAtOnce+3)
 }
 
+func TestResendsNothingWhileTheCircuitIsOpen(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		s := newScript(nil)
+		p := start(t, address, options{idle: true, script: s, registry: configured(t, s, func(c *providers.Config) {
+			c.Idempotent, c.CircuitBreaker = true, providers.CircuitBreaker{Failures: 1, OpenFor: time.Hour}
+		})})
+		j, a := p.lost(t, "single", "")
+		p.later(t, a)
+		for _, target := range []string{"fake/a", "fake/b", "fake/c"} {
+			p.trip(t, target)
+			p.reconciled(t)
+			require.Empty(t, s.requests())
+			require.Nil(t, p.attempt(t, a.ID).ResentAt, "it is put off, not counted")
+		}
+		delete(p.d.circuits, "fake/a")
+		p.reconciled(t)
+		p.script.once(t, a.ID)
+		require.NotNil(t, p.job(t, j.ID).Result)
+	})
+}
+
 func TestPresumesDeadWhatTheProviderCannotBeWorkingOn(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {

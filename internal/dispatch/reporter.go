@@ -19,6 +19,7 @@ type reporter struct {
 	log     *slog.Logger
 	ctx     context.Context //nolint:containedctx // the life of this one request
 	free    func()
+	permit  *permit
 	unknown bool
 
 	ack  *providers.Acknowledgement // until it is written
@@ -67,6 +68,8 @@ func (r *reporter) acknowledge() {
 func (r *reporter) Unknown(f providers.Failure) {
 	r.stop()
 	r.unknown = true
+	// Now, not when the worker stops to listen: a trial must not keep others waiting for as long as that.
+	r.permit.outcome(r.ctx, providers.Outcome{Kind: providers.Unknown, Failure: &f})
 	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f), Listens: r.linger})
 	r.free()
 }

@@ -20,7 +20,7 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 		due := time.Now().Add(700 * time.Millisecond)
 		var entry int64
 		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) (err error) {
-			entry, err = p.queue.Enqueue(p.sys, tx, "att_nobody", due)
+			entry, err = p.queue.Enqueue(p.sys, tx, "att_nobody", "fake/a", due)
 			return err
 		}))
 		row, err := p.queue.client.JobGet(t.Context(), entry)
@@ -40,7 +40,7 @@ func TestAnEntryThatWasRolledBackIsForgotten(t *testing.T) {
 		p := start(t, address, options{})
 		require.ErrorIs(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
 			for _, due := range []time.Time{time.Now(), time.Now().Add(time.Millisecond)} {
-				_, err := p.queue.Enqueue(p.sys, tx, "att_nobody", due)
+				_, err := p.queue.Enqueue(p.sys, tx, "att_nobody", "fake/a", due)
 				require.NoError(t, err)
 			}
 			return errAway

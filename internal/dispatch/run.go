@@ -56,12 +56,13 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	stopBeat := d.beat(ctx, cancel, l, log)
 	defer stopBeat()
-	leave, err := d.limits.enter(ctx, target.Provider)
-	if err != nil { // stopping: another process need not wait for the lease to end
-		d.release(ctx, l, log)
+	permit, failure := d.circuits.enter(target.ID)
+	if failure != nil {
+		d.metrics.CircuitRefused(target.ID)
+		d.refuse(ctx, log, l, failure)
 		return
 	}
-	defer leave()
+	defer permit.giveBack()
 	l.SentTo = target.Config.Endpoint()
 	// Nothing is sent unless this one commit is known to have taken place.
 	if err := d.jobs.MarkSent(ctx, l); err != nil {
@@ -75,9 +76,10 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	*sent = true
-	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: func() { leave(); free() }, linger: target.Config.Linger, quiet: hedgeAfter(l)}
+	r := &reporter{d: d, lease: l, log: log, ctx: ctx, free: free, permit: permit, linger: target.Config.Linger, quiet: hedgeAfter(l)}
 	defer r.stop()
 	outcome := target.Sender.Send(ctx, req, r)
+	permit.outcome(ctx, outcome)
 	stopBeat()
 	r.stop()
 	if errors.Is(context.Cause(ctx), errSettled) && outcome.Kind != providers.Completed && outcome.Usage == nil {

@@ -58,7 +58,7 @@ func TestSendsNothingForAnEntryThatIsNotItsOwn(t *testing.T) {
 		// A second entry for the same attempt, one for an attempt that is not there, and an attempt that has got another one.
 		for _, id := range []string{waiting.ID, "att_nobody"} {
 			require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) error {
-				_, err := p.queue.Enqueue(p.sys, tx, id, time.Now())
+				_, err := p.queue.Enqueue(p.sys, tx, id, "fake/a", time.Now())
 				return err
 			}))
 		}
@@ -246,7 +246,7 @@ func TestAPanicAfterTheMarkIsUnknown(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
-		p := start(t, address, options{workers: 1, script: newScript(func(c *call) providers.Outcome {
+		p := start(t, address, options{places: 1, script: newScript(func(c *call) providers.Outcome {
 			if c.number == 1 {
 				c.ack()
 				panic("a bug in an adapter")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -92,8 +93,9 @@ func eachDatabase(t *testing.T, f func(t *testing.T, address string)) {
 // options of a process. Zero values mean the defaults in brackets.
 type options struct {
 	lease    time.Duration // [15s]
-	workers  int           // [8]
-	script   *script       // what its provider does [ok for every request]
+	places   int           // max_concurrency of the provider [8]
+	circuit  providers.CircuitBreaker
+	script   *script // what its provider does [ok for every request]
 	registry *providers.Registry
 	wrap     func(Jobs) Jobs // stands between the dispatcher and the service
 	idle     bool            // do not start working
@@ -104,12 +106,13 @@ type options struct {
 type process struct {
 	*jobs.Service
 
-	store  *store.Store
-	queue  *Queue
-	d      *Dispatcher
-	script *script
-	ann    context.Context
-	sys    context.Context
+	store   *store.Store
+	queue   *Queue
+	d       *Dispatcher
+	script  *script
+	refused refusals
+	ann     context.Context
+	sys     context.Context
 }
 
 // start runs a process until the test ends.
@@ -124,20 +127,17 @@ func start(t *testing.T, address string, o options) *process {
 	if p.script == nil {
 		p.script = newScript(nil)
 	}
-	if o.registry == nil {
-		o.registry, err = providers.NewRegistry([]providers.Config{{Name: "fake", Kind: "scripted",
-			BaseURL: "http://127.0.0.1:1", Models: []providers.Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}}},
-			map[string]providers.Factory{"scripted": func(providers.Config) (providers.Provider, error) { return p.script, nil }})
-		require.NoError(t, err)
+	if o.places == 0 {
+		o.places = 8
 	}
-	if o.workers == 0 {
-		o.workers = 8
+	if o.registry == nil {
+		o.registry = scripted(t, p.script, providers.Config{Name: "fake", MaxConcurrency: o.places, CircuitBreaker: o.circuit})
 	}
 	if o.log == nil {
 		o.log = logTo{t}
 	}
 	log := slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	p.queue = NewQueue(QueueOptions{Workers: o.workers, Logger: log})
+	p.queue = NewQueue(QueueOptions{Registry: o.registry, Logger: log})
 	_, err = queue.Open(st, queue.Options{Logger: log}, p.queue)
 	require.NoError(t, err)
 	p.Service = jobs.New(jobs.Deps{
@@ -148,11 +148,24 @@ func start(t *testing.T, address string, o options) *process {
 	if o.wrap != nil {
 		j = o.wrap(j)
 	}
-	p.d = New(p.queue, j, o.registry, log)
+	p.d = New(p.queue, j, o.registry, &p.refused, log)
 	if !o.idle {
 		p.work(t)
 	}
 	return p
+}
+
+// scripted returns a registry in which the script stands for every provider. Each has the models a, b and c.
+func scripted(t *testing.T, s *script, configs ...providers.Config) *providers.Registry {
+	t.Helper()
+	for i := range configs {
+		configs[i].Kind, configs[i].BaseURL = "scripted", "http://127.0.0.1:1"
+		configs[i].Models = []providers.Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	}
+	r, err := providers.NewRegistry(configs,
+		map[string]providers.Factory{"scripted": func(providers.Config) (providers.Provider, error) { return s, nil }})
+	require.NoError(t, err)
+	return r
 }
 
 // work starts the workers and stops them, at the latest, when the test ends.
@@ -280,6 +293,22 @@ func (nobody) RaceLost()         {}
 
 func (nobody) AttemptSettled(string, string) {}
 
+// refusals counts what circuits did not let through, by target.
+type refusals struct{ sync.Map }
+
+func (r *refusals) CircuitRefused(target string) {
+	n, _ := r.LoadOrStore(target, new(atomic.Int32))
+	n.(*atomic.Int32).Add(1)
+}
+
+func (r *refusals) of(target string) int {
+	n, ok := r.Load(target)
+	if !ok {
+		return 0
+	}
+	return int(n.(*atomic.Int32).Load())
+}
+
 // logTo is the test's log, as long as the test runs.
 type logTo struct{ t *testing.T }
 
@@ -295,6 +324,7 @@ func (l logTo) Write(b []byte) (int, error) {
 //   - single: no fallback, no retry
 //   - route: a fallback, no retry
 //   - retry: retries soon, no fallback
+//   - patient: retries once, soon or after a long Retry-After
 //   - later: retries after 2 to 4 seconds
 //   - race: may race, hedges after 200 ms of silence at two fallbacks
 //   - broken: its prompt cannot be rendered
@@ -302,12 +332,13 @@ func catalog(t *testing.T) *tasks.Catalog {
 	t.Helper()
 	var defs []*tasks.Definition
 	for name, more := range map[string]string{
-		"single": "retry: {max: 0}",
-		"route":  "fallbacks: [fake/b]\nretry: {max: 0}",
-		"retry":  "retry: {max: 2, base: 20ms, cap: 1s}",
-		"later":  "retry: {max: 1, base: 4s, cap: 4s}",
-		"race":   "fallbacks: [fake/b, fake/c]\nrace: allowed\nhedge_after: 200ms\nretry: {max: 0}",
-		"broken": "retry: {max: 0}",
+		"single":  "retry: {max: 0}",
+		"route":   "fallbacks: [fake/b]\nretry: {max: 0}",
+		"retry":   "retry: {max: 2, base: 20ms, cap: 1s}",
+		"patient": "retry: {max: 1, base: 20ms, cap: 30s}",
+		"later":   "retry: {max: 1, base: 4s, cap: 4s}",
+		"race":    "fallbacks: [fake/b, fake/c]\nrace: allowed\nhedge_after: 200ms\nretry: {max: 0}",
+		"broken":  "retry: {max: 0}",
 	} {
 		prompt := "{{json .Input}}\n"
 		if name == "broken" {

@@ -83,7 +83,7 @@ func TestTheSweepLeavesAloneWhatWaitsItsTurn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
 		release := make(chan struct{})
-		p := start(t, address, options{lease: shortLease, workers: 1, script: newScript(held(release))})
+		p := start(t, address, options{lease: shortLease, places: 1, script: newScript(held(release))})
 		_, first := p.create(t, "single")
 		p.becomes(t, first.ID, attempt.StateRUNNING)
 		_, waits := p.create(t, "single")
@@ -98,12 +98,13 @@ func TestTheSweepLeavesAloneWhatWaitsItsTurn(t *testing.T) {
 	})
 }
 
-func TestAlive(t *testing.T) {
+func TestLook(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
 		p := start(t, address, options{idle: true})
-		want := map[int64]bool{}
+		all := []int64{1 << 40}
+		want := map[int64]jobs.Entry{}
 		for state, alive := range map[string]bool{
 			"state = 'available'": true, "state = 'scheduled'": true, "state = 'retryable'": true, "state = 'pending'": true,
 			"state = 'running', attempted_at = created_at":     true,
@@ -114,19 +115,22 @@ func TestAlive(t *testing.T) {
 		} {
 			_, a := p.create(t, "single")
 			p.exec(t, "UPDATE river_job SET "+state+" WHERE id = (SELECT queue_entry FROM attempts WHERE id = '"+a.ID+"')")
-			want[*a.QueueEntry] = alive
+			if alive {
+				want[*a.QueueEntry] = jobs.EntryAlive
+			}
+			all = append(all, *a.QueueEntry)
 		}
-		entries := []int64{1 << 40}
-		for e := range want {
-			entries = append(entries, e)
-		}
-		alive, err := p.queue.Alive(t.Context(), entries, time.Minute)
+		_, a := p.create(t, "single")
+		p.exec(t, "UPDATE river_job SET queue = 'attempts-gone-00000000' WHERE id = (SELECT queue_entry FROM attempts WHERE id = '"+a.ID+"')")
+		want[*a.QueueEntry] = jobs.EntryElsewhere
+		all = append(all, *a.QueueEntry)
+		found, err := p.queue.Look(t.Context(), all, time.Minute)
 		require.NoError(t, err)
-		for _, e := range entries {
-			require.Equal(t, want[e], alive[e])
+		for _, e := range all {
+			require.Equal(t, want[e], found[e])
 		}
-		alive, err = p.queue.Alive(t.Context(), nil, time.Minute)
+		found, err = p.queue.Look(t.Context(), nil, time.Minute)
 		require.NoError(t, err)
-		require.Empty(t, alive)
+		require.Empty(t, found)
 	})
 }

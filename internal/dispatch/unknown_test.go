@@ -37,7 +37,7 @@ func TestLingersWithoutItsSlotAndALateAnswerWins(t *testing.T) {
 			}
 			return ok()
 		})
-		p := start(t, address, options{workers: 1, script: s})
+		p := start(t, address, options{places: 1, script: s})
 		j, a := p.create(t, "single")
 		a = p.becomes(t, a.ID, attempt.StateUNKNOWN)
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode)

@@ -153,7 +153,7 @@ func (c *change) add(target string, reason attempt.Reason, due time.Time, d deta
 		version++
 	}
 	id := newID("att")
-	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, id, due)
+	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, id, target, due)
 	if err != nil {
 		return nil, fmt.Errorf("enqueue attempt %d of job %s: %w", number, c.job.ID, err)
 	}

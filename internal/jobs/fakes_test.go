@@ -22,20 +22,22 @@ type fakeQueue struct {
 	next    int64
 	entries map[int64]queued
 	dead    map[int64]bool
+	others  map[int64]bool // wait for a process that knows their provider
 	stopped []string
 	err     error
 }
 
 type queued struct {
 	attemptID string
+	target    string
 	due       time.Time
 }
 
 func newFakeQueue() *fakeQueue {
-	return &fakeQueue{entries: map[int64]queued{}, dead: map[int64]bool{}}
+	return &fakeQueue{entries: map[int64]queued{}, dead: map[int64]bool{}, others: map[int64]bool{}}
 }
 
-func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID string, due time.Time) (int64, error) {
+func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
@@ -46,21 +48,25 @@ func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID string, d
 	tx.AfterCommit(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.entries[id] = queued{attemptID, due}
+		q.entries[id] = queued{attemptID, target, due}
 	})
 	return id, nil
 }
 
-func (q *fakeQueue) Alive(_ context.Context, entries []int64, _ time.Duration) (map[int64]bool, error) {
+func (q *fakeQueue) Look(_ context.Context, entries []int64, _ time.Duration) (map[int64]Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	alive := map[int64]bool{}
+	found := map[int64]Entry{}
 	for _, e := range entries {
-		if _, ok := q.entries[e]; ok && !q.dead[e] {
-			alive[e] = true
+		switch _, ok := q.entries[e]; {
+		case !ok || q.dead[e]:
+		case q.others[e]:
+			found[e] = EntryElsewhere
+		default:
+			found[e] = EntryAlive
 		}
 	}
-	return alive, q.err
+	return found, q.err
 }
 
 func (q *fakeQueue) Stop(attemptID string) {
@@ -100,6 +106,13 @@ func (q *fakeQueue) kill(id int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dead[id] = true
+}
+
+// strand leaves an entry to processes that know its provider.
+func (q *fakeQueue) strand(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.others[id] = true
 }
 
 func (q *fakeQueue) fail(err error) {

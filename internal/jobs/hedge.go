@@ -46,6 +46,31 @@ func (s *Service) Hedge(ctx context.Context, attemptID string) error {
 	})
 }
 
+// hedgeOn goes on to the next fallback after a hedge that was refused before it was sent: what it raced is as silent as
+// before.
+func (c *change) hedgeOn(refused *ent.Attempt) error {
+	task, err := c.s.version(c.ctx, c.tx.Client, c.job.TaskVersion)
+	if err != nil || !task.RaceAllowed {
+		return err
+	}
+	var raced *ent.Attempt
+	for _, b := range c.attempts {
+		if !open(b) {
+			continue
+		}
+		if b.State != attempt.StateRUNNING {
+			return nil
+		}
+		raced = b
+	}
+	target, ok, err := c.nextFallback(task)
+	if err != nil || !ok {
+		return err
+	}
+	_, err = c.add(target, attempt.ReasonHEDGE, c.s.now(), detail{"hedgeOf": raced.ID, "after": refused.ID})
+	return err
+}
+
 // logOnce keeps a silent attempt from filling the job's log: what the log says already is not said again.
 func (c *change) logOnce(kind string) error {
 	said, err := c.tx.JobEvent.Query().Where(jobevent.JobID(c.job.ID), jobevent.Type(kind)).All(c.ctx)

@@ -38,6 +38,57 @@ func TestHedge(t *testing.T) {
 		})
 	})
 
+	t.Run("GoesOnWhenItWasRefusedBeforeItWasSent", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			j := b.create(t, "race")
+			a := b.last(t, j.ID)
+			b.running(t, a)
+			require.NoError(t, b.Hedge(t.Context(), a.ID))
+			refuse := func() {
+				l := b.take(t, b.last(t, j.ID))
+				require.NoError(t, b.Refuse(t.Context(), l, Failure{Code: "NO", Message: "no", Retryable: true, RetryAfter: 1}))
+			}
+			refuse()
+			h := b.last(t, j.ID)
+			require.Equal(t, "demo/c", h.Target)
+			require.Equal(t, attempt.ReasonHEDGE, h.Reason)
+			require.Equal(t, attempt.StateSTARTING, h.State)
+			refuse()
+			require.Len(t, b.attempts(t, j.ID), 3, "no fallback is left")
+			require.Equal(t, job.StateRUNNING, b.job(t, j.ID).State)
+			b.replay(t, j.ID)
+		})
+	})
+
+	t.Run("DoesNotGoOnBesideAnAttemptThatIsUnknown", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			j := b.create(t, "race")
+			a := b.last(t, j.ID)
+			b.running(t, a)
+			require.NoError(t, b.Hedge(t.Context(), a.ID))
+			l := b.take(t, b.last(t, j.ID))
+			b.loses(t, a)
+			require.NoError(t, b.Refuse(t.Context(), l, Failure{Code: "NO", Message: "no"}))
+			require.Len(t, b.attempts(t, j.ID), 2)
+			require.Equal(t, job.StateUNKNOWN, b.job(t, j.ID).State)
+		})
+	})
+
+	t.Run("DoesNotGoOnOnceItWasSent", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			j := b.create(t, "race")
+			a := b.last(t, j.ID)
+			b.running(t, a)
+			require.NoError(t, b.Hedge(t.Context(), a.ID))
+			b.sent(t, b.last(t, j.ID))
+			b.fails(t, b.last(t, j.ID), true)
+			require.Len(t, b.attempts(t, j.ID), 2)
+		})
+	})
+
 	t.Run("DoesNothingWhereRacingIsForbidden", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

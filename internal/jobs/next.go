@@ -19,6 +19,9 @@ import (
 func (c *change) settled(a *ent.Attempt, f *Failure) error {
 	if s, ok := whileOpen(c.attempts); ok { // another attempt is under way
 		c.becomes(s, false, nil)
+		if a.Reason == attempt.ReasonHEDGE && a.SentAt == nil {
+			return c.hedgeOn(a)
+		}
 		return nil
 	}
 	task, err := c.s.version(c.ctx, c.tx.Client, c.job.TaskVersion)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
@@ -14,6 +16,10 @@ import (
 
 // sweepBatch is how many attempts a sweep reads at a time.
 const sweepBatch = 200
+
+// unservedAfter is how many leases an attempt must be due before it is taken from the queue of a provider that no process
+// seems to serve any more: one that does may be starting just now.
+const unservedAfter = 4
 
 // Swept says what one pass did.
 type Swept struct {
@@ -66,8 +72,9 @@ func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) er
 }
 
 // SweepQueue finds attempts that nobody has taken although they have been due for a lease, and whose queue entry nobody
-// will work on: a worker died between taking the entry and leasing the attempt, or the entry is gone. It looks at all that
-// wait, since a long queue of healthy entries may stand before a lost one.
+// will work on: a worker died between taking the entry and leasing the attempt, the entry is gone, or it waits for a
+// provider that no process knows any more. It looks at all that wait, since a long queue of healthy entries may stand
+// before a lost one.
 func (s *Service) SweepQueue(ctx context.Context) (Swept, error) {
 	sys := viewer.NewSystemContext(ctx)
 	var swept Swept
@@ -98,25 +105,38 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 			entries = append(entries, *a.QueueEntry)
 		}
 	}
-	alive, err := s.queue.Alive(sys, entries, s.lease)
+	found, err := s.queue.Look(sys, entries, s.lease)
 	if err != nil {
 		return wrap(err, "look up queue entries")
 	}
+	var served map[string]bool
+	if slices.Contains(slices.Collect(maps.Values(found)), EntryElsewhere) {
+		if served, err = s.servedProviders(sys); err != nil {
+			return err
+		}
+	}
 	var errs []error
 	for _, a := range waiting {
-		same := attempt.QueueEntryIsNil()
+		guards := []predicate.Attempt{attempt.QueueEntryIsNil(), attempt.LeaseTokenIsNil()}
 		if a.QueueEntry != nil {
-			if alive[*a.QueueEntry] {
+			guards[0] = attempt.QueueEntry(*a.QueueEntry)
+			switch found[*a.QueueEntry] {
+			case EntryAlive:
 				continue
+			case EntryElsewhere:
+				if served[ProviderOf(a.Target)] {
+					continue
+				}
+				guards = append(guards, s.dueBefore(unservedAfter*s.lease))
+			case EntryLost:
 			}
-			same = attempt.QueueEntry(*a.QueueEntry)
 		}
 		err := s.change(sys, by, a.JobID, func(c *change) error {
 			now, err := c.find(a.ID)
 			if err != nil {
 				return err
 			}
-			return c.requeue(now, same, attempt.LeaseTokenIsNil())
+			return c.requeue(now, guards...)
 		})
 		if err == nil {
 			swept.Requeued++
@@ -124,6 +144,23 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 		errs = append(errs, s.ignoreLost(sys, a, err))
 	}
 	return errors.Join(errs...)
+}
+
+// servedProviders returns those at which some worker of any process holds an attempt now. Where attempts wait for a free
+// place there is one.
+func (s *Service) servedProviders(sys context.Context) (map[string]bool, error) {
+	var targets []string
+	err := s.store.Client().Attempt.Query().
+		Where(attempt.LeaseExpiresAtNotNil(), attempt.StateIn(attempt.StateSTARTING, attempt.StateRUNNING), attempt.Not(s.leaseExpired())).
+		Unique(true).Select(attempt.FieldTarget).Scan(sys, &targets)
+	if err != nil {
+		return nil, wrap(err, "find the providers that are worked for")
+	}
+	served := map[string]bool{}
+	for _, t := range targets {
+		served[ProviderOf(t)] = true
+	}
+	return served, nil
 }
 
 // Release gives up a lease before anything was sent, so that another worker need not wait for it to end.
@@ -144,7 +181,7 @@ func (s *Service) Release(ctx context.Context, l *Lease) error {
 // any more.
 func (c *change) requeue(a *ent.Attempt, guards ...predicate.Attempt) error {
 	due := a.DueAt
-	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, a.ID, due)
+	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, a.ID, a.Target, due)
 	if err != nil {
 		return fmt.Errorf("enqueue attempt %s: %w", a.ID, err)
 	}

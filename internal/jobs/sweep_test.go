@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,6 +192,30 @@ func TestSweepQueue(t *testing.T) {
 			old(t, b)
 			require.Equal(t, Swept{}, sweep(t, b))
 			require.Equal(t, *a.QueueEntry, *b.attempt(t, a.ID).QueueEntry)
+		})
+	})
+
+	// The entry waits in the queue of a provider that this process does not know.
+	t.Run("LeavesWhatAnotherProcessServesAndRequeuesWhatNoneDoes", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			busy := b.running(t, b.last(t, b.create(t, "plain").ID)) // somewhere
+			a := b.last(t, b.create(t, "plain").ID)
+			b.queue.strand(*a.QueueEntry)
+			require.Equal(t, "demo/a", b.queue.entries[*a.QueueEntry].target)
+			waits := func(d time.Duration) {
+				require.NoError(t, b.exec(t, "UPDATE attempts SET due_at = "+b.store.Now(-d)+" WHERE id = '"+a.ID+"'"))
+			}
+			waits(100 * b.lease)
+			require.Equal(t, Swept{}, sweep(t, b), "a place will be free")
+			b.expireLeases(t)
+			waits(2 * b.lease)
+			require.Equal(t, Swept{}, sweep(t, b), "who serves it may be starting")
+			waits(5 * b.lease)
+			require.NoError(t, b.exec(t, "UPDATE attempts SET lease_expires_at = "+b.store.Now(b.lease)+", target = 'other/a' WHERE id = '"+busy.Attempt.ID+"'"))
+			require.Equal(t, Swept{Requeued: 1}, sweep(t, b), "another provider is served")
+			require.NotEqual(t, *a.QueueEntry, *b.attempt(t, a.ID).QueueEntry)
+			b.sent(t, a)
 		})
 	})
 

@@ -24,9 +24,9 @@ type Client = river.Client[*sql.Tx]
 
 // Part is a part of the program that has entries of its own.
 type Part interface {
-	// Register adds the part's workers and names its queue. A queue with MaxWorkers 0 is not worked on by this process;
+	// Register adds the part's workers and names its queues. A queue with MaxWorkers 0 is not worked on by this process;
 	// its workers are registered all the same, because River's leader discards entries of a kind that it does not know.
-	Register(w *river.Workers) (name string, c river.QueueConfig, err error)
+	Register(w *river.Workers) (map[string]river.QueueConfig, error)
 	// Use hands over the client, before it is started.
 	Use(c *Client)
 }
@@ -60,12 +60,14 @@ func Open(s *store.Store, o Options, parts ...Part) (*Client, error) {
 	}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, p := range parts {
-		name, config, err := p.Register(workers)
+		own, err := p.Register(workers)
 		if err != nil {
 			return nil, fmt.Errorf("queue: %w", err)
 		}
-		if config.MaxWorkers > 0 {
-			queues[name] = config
+		for name, config := range own {
+			if config.MaxWorkers > 0 {
+				queues[name] = config
+			}
 		}
 	}
 	client, err := river.NewClient(driver, &river.Config{

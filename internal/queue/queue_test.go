@@ -29,11 +29,11 @@ type part struct {
 	worked  chan int64
 }
 
-func (p *part) Register(w *river.Workers) (string, river.QueueConfig, error) {
+func (p *part) Register(w *river.Workers) (map[string]river.QueueConfig, error) {
 	if p.err != nil {
-		return "", river.QueueConfig{}, p.err
+		return nil, p.err
 	}
-	return p.name, river.QueueConfig{MaxWorkers: p.workers}, river.AddWorkerSafely(w, p)
+	return map[string]river.QueueConfig{p.name: {MaxWorkers: p.workers}}, river.AddWorkerSafely(w, p)
 }
 
 func (p *part) Use(c *Client) { p.client = c }
@@ -46,8 +46,8 @@ func (p *part) Work(_ context.Context, e *river.Job[entry]) error {
 // other is a part without entries.
 type other struct{}
 
-func (other) Register(*river.Workers) (string, river.QueueConfig, error) {
-	return "other", river.QueueConfig{MaxWorkers: 1}, nil
+func (other) Register(*river.Workers) (map[string]river.QueueConfig, error) {
+	return map[string]river.QueueConfig{"other": {MaxWorkers: 1}}, nil
 }
 func (other) Use(*Client) {}
 

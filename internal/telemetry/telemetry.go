@@ -28,6 +28,7 @@ type Metrics struct {
 	racesLost prometheus.Counter
 	settled   *prometheus.CounterVec
 	webhooks  *prometheus.CounterVec
+	refused   *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -46,8 +47,12 @@ func NewMetrics() *Metrics {
 			Name: "docket_webhook_tries_total",
 			Help: "Tries to deliver a completion webhook, by what came of them: delivered, retried, gone or abandoned.",
 		}, []string{"result"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "docket_circuit_refusals_total",
+			Help: "Attempts that this process did not send because their target's circuit was open.",
+		}, []string{"target"}),
 	}
-	m.registry.MustRegister(m.racesLost, m.settled, m.webhooks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.racesLost, m.settled, m.webhooks, m.refused, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -59,6 +64,10 @@ func (m *Metrics) AttemptSettled(state, via string) { m.settled.WithLabelValues(
 
 // WebhookTried counts one try to deliver a completion webhook.
 func (m *Metrics) WebhookTried(result string) { m.webhooks.WithLabelValues(result).Inc() }
+
+// CircuitRefused counts an attempt that was not sent because its target's circuit was open. Targets are configured, so
+// there are few.
+func (m *Metrics) CircuitRefused(target string) { m.refused.WithLabelValues(target).Inc() }
 
 // Handler serves the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {

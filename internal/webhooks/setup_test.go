@@ -262,16 +262,18 @@ func (b *buffer) String() string {
 // idle is another part, so that a process without a secret has a queue to work on, as in production.
 type idle struct{}
 
-func (idle) Register(*river.Workers) (string, river.QueueConfig, error) {
-	return "idle", river.QueueConfig{MaxWorkers: 1}, nil
+func (idle) Register(*river.Workers) (map[string]river.QueueConfig, error) {
+	return map[string]river.QueueConfig{"idle": {MaxWorkers: 1}}, nil
 }
 func (idle) Use(*queue.Client) {}
 
 // attempts is a queue that nobody works on.
 type attempts struct{ jobs.Queue }
 
-func (attempts) Enqueue(context.Context, *store.Tx, string, time.Time) (int64, error) { return 1, nil }
-func (attempts) Stop(string)                                                          {}
+func (attempts) Enqueue(context.Context, *store.Tx, string, string, time.Time) (int64, error) {
+	return 1, nil
+}
+func (attempts) Stop(string) {}
 
 type closed struct{}
 

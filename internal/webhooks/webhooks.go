@@ -94,15 +94,15 @@ func newService(o Options, in seams) (*Service, error) {
 
 // Register adds the worker of deliveries. Without a secret this process leaves deliveries to others, but keeps those
 // that follow from what it does.
-func (s *Service) Register(w *river.Workers) (string, river.QueueConfig, error) {
+func (s *Service) Register(w *river.Workers) (map[string]river.QueueConfig, error) {
 	if err := river.AddWorkerSafely(w, &worker{service: s}); err != nil {
-		return "", river.QueueConfig{}, fmt.Errorf("webhooks: %w", err)
+		return nil, fmt.Errorf("webhooks: %w", err)
 	}
 	c := river.QueueConfig{FetchPollInterval: s.poll}
 	if s.signer.ready() {
 		c.MaxWorkers = workers
 	}
-	return queueName, c, nil
+	return map[string]river.QueueConfig{queueName: c}, nil
 }
 
 // Use takes the client that entries are added through.
