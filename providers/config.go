@@ -27,6 +27,7 @@ type Config struct {
 	PresumeDeadAfter time.Duration // documented bound on how long the provider can go on executing; 0 is off
 	Idempotent       bool          // the provider promises to run one key once
 	MaxConcurrency   int           // requests at once; 0 is the default
+	Currency         string        // of the models' prices, ISO 4217; empty is the default
 
 	// StrictSchema asks an OpenAI-compatible server for strict schema adherence. Off by default: strict mode accepts
 	// only a part of JSON Schema and many compatible servers do not know it. Output is validated here in either case.
@@ -46,8 +47,9 @@ type Model struct {
 
 // Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.
 type Price struct {
-	Input  string
-	Output string
+	Input       string
+	CachedInput string // of input tokens that the provider took from its cache; empty: the same as Input
+	Output      string
 }
 
 // The defaults of Config's time-outs and concurrency.
@@ -57,6 +59,7 @@ const (
 	DefaultTotalTimeout   = 120 * time.Second
 	DefaultLinger         = 120 * time.Second
 	DefaultMaxConcurrency = 32
+	DefaultCurrency       = "USD"
 )
 
 // Defaults is what a provider's configuration starts from.
@@ -67,6 +70,7 @@ func Defaults() Config {
 		TotalTimeout:   DefaultTotalTimeout,
 		Linger:         DefaultLinger,
 		MaxConcurrency: DefaultMaxConcurrency,
+		Currency:       DefaultCurrency,
 	}
 }
 
@@ -83,6 +87,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.MaxConcurrency == 0 {
 		c.MaxConcurrency = DefaultMaxConcurrency
+	}
+	if c.Currency == "" {
+		c.Currency = DefaultCurrency
 	}
 	return c
 }
@@ -105,7 +112,8 @@ func (e *ConfigError) Error() string { return e.Path + ": " + e.Problem }
 var (
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 	modelName    = regexp.MustCompile(`^[!-~]{1,200}$`)
-	decimal      = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+	plainDecimal = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
 // Validate returns every mistake of c as joined ConfigErrors under the given path. A kind that needs no base URL may
@@ -141,6 +149,9 @@ func (c Config) Validate(path string) error {
 	if c.MaxConcurrency < 1 {
 		add("max_concurrency", "must be at least 1, not %d", c.MaxConcurrency)
 	}
+	if !currencyCode.MatchString(c.Currency) {
+		add("currency", "must be an ISO 4217 code such as USD")
+	}
 	if len(c.Models) == 0 {
 		add("models", "must name at least one model")
 	}
@@ -160,8 +171,10 @@ func (c Config) Validate(path string) error {
 		if m.MaxOutputTokens < 0 {
 			add(at+".max_output_tokens", "must not be negative")
 		}
-		for field, price := range map[string]string{"input": m.PricePerMillion.Input, "output": m.PricePerMillion.Output} {
-			if price != "" && !decimal.MatchString(price) {
+		for field, price := range map[string]string{
+			"input": m.PricePerMillion.Input, "cached_input": m.PricePerMillion.CachedInput, "output": m.PricePerMillion.Output,
+		} {
+			if price != "" && !plainDecimal.MatchString(price) {
 				add(at+".price_per_million."+field, "must be a decimal number such as 0.15")
 			}
 		}

@@ -104,8 +104,9 @@ func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
 // Usage is what was billed. Nil counts were not told.
 type Usage struct {
-	InputTokens  *int
-	OutputTokens *int
+	InputTokens       *int // all of them, those of the cache among them
+	CachedInputTokens *int // the part of InputTokens that the provider took from its cache
+	OutputTokens      *int
 }
 
 // Codes of failures that a client may act on.

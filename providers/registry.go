@@ -97,8 +97,8 @@ func (r *Registry) Lookup(target string) (Target, bool) {
 func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
-// depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices) and
-// the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
+// depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices), the
+// currency and the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
 // contract run can observe: linger, presume_dead_after, idempotent and max_concurrency.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
 	t, ok := r.Lookup(target)
@@ -112,6 +112,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		ContextWindow, MaxOutputTokens int
 		Tokenizer                      string
 		InputPrice, OutputPrice        string
+		CachedInputPrice, Currency     string
 		Ack, Idle, Total               time.Duration
 	}{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
@@ -119,6 +120,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		t.Model.ContextWindow, t.Model.MaxOutputTokens,
 		t.Model.Tokenizer,
 		canonicalPrice(t.Model.PricePerMillion.Input), canonicalPrice(t.Model.PricePerMillion.Output),
+		canonicalPrice(t.Model.PricePerMillion.CachedInput), t.Config.Currency,
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
 	})
 	if err != nil {

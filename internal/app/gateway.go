@@ -253,3 +253,16 @@ func (k known) Targets() []graph.Target {
 	}
 	return out
 }
+
+// prices are those of the configured targets.
+type prices struct{ *providers.Registry }
+
+// Cost is what the usage costs at the target.
+func (p prices) Cost(target string, u jobs.Usage) (cost, currency string, ok bool) {
+	t, found := p.Lookup(target)
+	if !found {
+		return "", "", false
+	}
+	cost, ok = t.Model.PricePerMillion.Cost(providers.Usage(u))
+	return cost, t.Config.Currency, ok
+}

@@ -43,6 +43,7 @@ type Provider struct {
 	PresumeDeadAfter time.Duration `yaml:"presume_dead_after"` // 0s (off) to 168h
 	Idempotent       bool          `yaml:"idempotent"`
 	MaxConcurrency   int           `yaml:"max_concurrency"` // 1 to 10000
+	Currency         string        `yaml:"currency"`        // of the models' prices, an ISO 4217 code
 	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
@@ -62,10 +63,11 @@ type Model struct {
 	PricePerMillion Prices `yaml:"price_per_million"` //
 }
 
-// Prices are per million tokens; both or none.
+// Prices are per million tokens; input and output or none.
 type Prices struct {
-	Input  Price `yaml:"input"`
-	Output Price `yaml:"output"`
+	Input       Price `yaml:"input"`
+	CachedInput Price `yaml:"cached_input"` // empty: the same as Input
+	Output      Price `yaml:"output"`
 }
 
 // Webhooks say whether and where completions are told.
@@ -143,6 +145,6 @@ func Default() *Config {
 func defaultProvider() Provider {
 	return Provider{
 		AckTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second, TotalTimeout: 120 * time.Second, Linger: 120 * time.Second,
-		MaxConcurrency: 32,
+		MaxConcurrency: 32, Currency: "USD",
 	}
 }

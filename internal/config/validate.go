@@ -24,6 +24,7 @@ var (
 
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 	modelName    = regexp.MustCompile(`^[!-~]{1,255}$`)
+	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 	tokenizer    = regexp.MustCompile(`^[!-~]{0,255}$`)
 	// Capitals only: most providers' keys would pass for a variable's name otherwise, and names are printed.
 	variableName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,254}$`)
@@ -124,6 +125,9 @@ func (l *loader) provider(path string, p Provider) {
 	l.duration(path+".linger", p.Linger, 0, day)
 	l.duration(path+".presume_dead_after", p.PresumeDeadAfter, 0, 7*day)
 	l.number(path+".max_concurrency", p.MaxConcurrency, 1, 10_000)
+	if !currencyCode.MatchString(p.Currency) {
+		l.problem(path+".currency", "must be an ISO 4217 code in capitals, such as USD")
+	}
 	if len(p.Models) == 0 {
 		l.problem(path+".models", "must hold at least one model")
 	}
@@ -197,8 +201,11 @@ func (l *loader) model(path string, m Model) {
 	if !tokenizer.MatchString(m.Tokenizer) {
 		l.problem(path+".tokenizer", "must be at most 255 printable ASCII characters without spaces")
 	}
-	if (m.PricePerMillion.Input == "") != (m.PricePerMillion.Output == "") {
+	switch price := m.PricePerMillion; {
+	case (price.Input == "") != (price.Output == ""):
 		l.problem(path+".price_per_million", "must hold both input and output, or be left out")
+	case price.Input == "" && price.CachedInput != "":
+		l.problem(path+".price_per_million.cached_input", "needs input and output beside it")
 	}
 }
 

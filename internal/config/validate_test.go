@@ -55,6 +55,8 @@ func TestValidationRefuses(t *testing.T) {
 		"OutputAboveContextWindow": {provider("{name: m}", "{name: m, context_window: 5, max_output_tokens: 6}"), "models[0].max_output_tokens: must not be above context_window (5)"},
 		"Tokenizer":                {provider("{name: m}", "{name: m, tokenizer: 'a b'}"), "providers[0].models[0].tokenizer: must be"},
 		"HalfAPrice":               {provider("{name: m}", "{name: m, price_per_million: {input: 1}}"), "providers[0].models[0].price_per_million: must hold both"},
+		"OnlyACachedPrice":         {provider("{name: m}", "{name: m, price_per_million: {cached_input: 1}}"), "providers[0].models[0].price_per_million.cached_input: needs input and output"},
+		"Currency":                 {with("currency: eur"), "providers[0].currency: must be an ISO 4217 code"},
 		"SmallBody":                {"limits: {body: 1023B}\n", "limits.body: 1023B is not between 1KiB and 64MiB"},
 		"LargeBody":                {"limits: {body: 65MiB}\n", "limits.body: 65MiB is not between"},
 		"InputAboveBody":           {"limits: {input: 2MiB}\n", "limits.input: 2MiB is not between 1B and 1MiB"},

@@ -82,7 +82,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		// used is kept.
 		return
 	}
-	if outcome.Kind == providers.Unknown && r.unknown {
+	if outcome.Kind == providers.Unknown && r.unknown && outcome.Usage == nil {
 		return // said before, when it happened
 	}
 	d.settle(ctx, log, l.Attempt.ID, translate(outcome))
@@ -223,7 +223,7 @@ func (d *Dispatcher) release(ctx context.Context, l *jobs.Lease, log *slog.Logge
 func translate(o providers.Outcome) jobs.Outcome {
 	out := jobs.Outcome{ProviderRequestID: o.ProviderRequestID}
 	if o.Usage != nil {
-		out.Usage = jobs.Usage{InputTokens: o.Usage.InputTokens, OutputTokens: o.Usage.OutputTokens}
+		out.Usage = jobs.Usage(*o.Usage)
 	}
 	if o.Kind == providers.Completed {
 		out.Output = o.Output
