@@ -38,9 +38,8 @@ var (
 
 // Endpoint is a target that can be asked.
 type Endpoint struct {
-	Sender       providers.Provider
-	Model        string // as the provider calls it
-	ConfigDigest string // over the provider's configuration without secrets and the adapter's version
+	Target       providers.Target // with its sender, its model's limits and its tokenizer
+	ConfigDigest string           // over the provider's configuration without secrets and the adapter's version
 }
 
 // Targets finds endpoints by target.
@@ -124,21 +123,28 @@ func (r *Runner) runOnce(ctx context.Context, task *tasks.Definition, ep Endpoin
 		}}
 		return run
 	}
+	if f := ep.Target.CheckWindow(prompt.System, prompt.User, task.MaxOutputTokens); f != nil {
+		run.Checks = []report.Check{{
+			Name: report.CheckSchema, Status: report.Failed, Code: f.Code,
+			Message: "expected: an output; came: no request, since " + f.Message,
+		}}
+		return run
+	}
 	// Nobody waits for late answers here, so an unknown outcome ends the request instead of letting it linger.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	listener := &listener{stop: cancel}
 	started := r.now()
-	out := ep.Sender.Send(ctx, providers.Request{
+	out := ep.Target.Sender.Send(ctx, providers.Request{
 		AttemptID:       "contract-" + rand.Text(),
 		Task:            task.Name,
-		Model:           ep.Model,
+		Model:           ep.Target.Model.Name,
 		System:          prompt.System,
 		Prompt:          prompt.User,
 		Input:           c.Input,
 		Schema:          task.OutputSchemaJSON,
 		Temperature:     task.Temperature,
-		MaxOutputTokens: task.MaxOutputTokens,
+		MaxOutputTokens: ep.Target.Model.OutputBudget(task.MaxOutputTokens),
 	}, listener)
 	run.DurationMS = r.now().Sub(started).Milliseconds()
 	if out.Usage != nil {

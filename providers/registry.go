@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/providers/tokenizer"
 )
 
 // Factory builds the sender of one configured provider. It opens no connection.
@@ -22,6 +24,8 @@ type Target struct {
 	Model    Model
 	Config   Config // the provider's, defaults filled in; its APIKey is empty
 	Sender   Provider
+	// Tokenizer counts the model's tokens: a tokenizer.Local, or one that asks the provider. Nil: none is configured.
+	Tokenizer tokenizer.Counter
 }
 
 // Registry holds the configured targets. It does not change after NewRegistry and is safe for concurrent use.
@@ -56,6 +60,11 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 		if bad {
 			continue
 		}
+		counters, err := newTokenizers(c, path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		sender, err := factory(c)
 		if err != nil {
 			errs = append(errs, underPath(path, err))
@@ -63,16 +72,35 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 		}
 		public := c
 		public.APIKey = ""
-		for _, m := range c.Models {
+		for n, m := range c.Models {
 			id := c.Name + "/" + m.Name
 			r.byID[id] = len(r.targets)
-			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender})
+			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[n]})
 		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	return r, nil
+}
+
+// newTokenizers returns one for each model, nil where none is configured.
+func newTokenizers(c Config, path string) ([]tokenizer.Counter, error) {
+	list := make([]tokenizer.Counter, len(c.Models))
+	var errs []error
+	for i, m := range c.Models {
+		if m.Tokenizer == "" {
+			continue
+		}
+		local, ok := tokenizer.NewLocal(m.Tokenizer)
+		if !ok {
+			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i),
+				fmt.Sprintf("%q is not one of: %s", m.Tokenizer, strings.Join(tokenizer.Names(), ", "))})
+			continue
+		}
+		list[i] = local
+	}
+	return list, errors.Join(errs...)
 }
 
 // underPath puts a factory's ConfigError, whose path is a field's name, under the provider's path.

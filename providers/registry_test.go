@@ -92,6 +92,7 @@ func TestRefusesBadConfiguration(t *testing.T) {
 		"PriceNotDecimal":    {func(c *providers.Config) { c.Models[0].PricePerMillion.Output = "1e3" }, "providers[1].models[0].price_per_million.output: must be a decimal number such as 0.15"},
 		"CachedNotDecimal":   {func(c *providers.Config) { c.Models[0].PricePerMillion.CachedInput = "-1" }, "providers[1].models[0].price_per_million.cached_input: must be a decimal number such as 0.15"},
 		"NoCurrency":         {func(c *providers.Config) { c.Currency = "usd" }, "providers[1].currency: must be an ISO 4217 code such as USD"},
+		"UnknownTokenizer":   {func(c *providers.Config) { c.Models[0].Tokenizer = "o200k_harmony" }, `providers[1].models[0].tokenizer: "o200k_harmony" is not one of: cl100k_base, o200k_base`},
 		"NegativeWindow":     {func(c *providers.Config) { c.Models[0].ContextWindow = -1 }, "providers[1].models[0].context_window: must not be negative"},
 		"LineBreakInTheKey":  {func(c *providers.Config) { c.APIKey = "sk-1\n" }, "providers[1].api_key_env: the key holds white space or characters that a header cannot carry"},
 		"NegativeOutputSize": {func(c *providers.Config) { c.Models[0].MaxOutputTokens = -1 }, "providers[1].models[0].max_output_tokens: must not be negative"},

@@ -108,10 +108,13 @@ func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request
 	if err != nil {
 		return target, providers.Request{}, &jobs.Failure{Code: codePrompt, Message: "The task's prompt could not be rendered from this input."}
 	}
+	if f := target.CheckWindow(prompt.System, prompt.User, l.Task.MaxOutputTokens); f != nil {
+		return target, providers.Request{}, failure(f)
+	}
 	return target, providers.Request{
 		AttemptID: l.Attempt.ID, Task: l.Task.Name, Model: target.Model.Name,
 		System: prompt.System, Prompt: prompt.User, Input: l.Job.Input, Schema: l.Task.OutputSchemaJSON,
-		Temperature: l.Task.Temperature, MaxOutputTokens: l.Task.MaxOutputTokens,
+		Temperature: l.Task.Temperature, MaxOutputTokens: target.Model.OutputBudget(l.Task.MaxOutputTokens),
 	}, nil
 }
 
