@@ -135,5 +135,6 @@ const (
 	CodeNotJSON         = "OUTPUT_NOT_JSON"
 	CodeAdapter         = "INTERNAL_ERROR"  // our own adapter broke down
 	CodePromptTooLong   = "PROMPT_TOO_LONG" // does not fit the context window beside its output budget; not sent
+	CodeSecretEchoed    = "SECRET_ECHOED"   // the answer holds our API key
 	CodeJammed          = "JAMMED"          // demo/inkjet
 )

@@ -70,6 +70,7 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 			errs = append(errs, underPath(path, err))
 			continue
 		}
+		sender = Secret(c.APIKey).keep(sender)
 		public := c
 		public.APIKey = ""
 		for n, m := range c.Models {

@@ -36,6 +36,7 @@ type Provider struct {
 	Kind             string        `yaml:"kind"`               // one of Kinds
 	BaseURL          string        `yaml:"base_url"`           // https, or http on loopback
 	APIKeyEnv        string        `yaml:"api_key_env"`        // the name of an environment variable, never a key
+	APIKeyFile       string        `yaml:"api_key_file"`       // the path of a file with the key, in place of APIKeyEnv
 	AckTimeout       time.Duration `yaml:"ack_timeout"`        // 1ms to 10m
 	IdleTimeout      time.Duration `yaml:"idle_timeout"`       // 1ms to 1h
 	TotalTimeout     time.Duration `yaml:"total_timeout"`      // 1ms to 24h, not below the two above
@@ -48,7 +49,8 @@ type Provider struct {
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
 
-	// APIKey is what the variable that APIKeyEnv names held when the configuration was loaded; it is not a key of the file.
+	// APIKey is what the variable that APIKeyEnv names, or the file APIKeyFile, held when the configuration was loaded; it is
+	// not a key of the configuration.
 	APIKey Secret `yaml:"-"`
 	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
 	CallbackSecrets []Secret `yaml:"-"`

@@ -148,13 +148,19 @@ func (l *loader) endpoint(path string, p Provider) {
 		if p.APIKeyEnv != "" {
 			l.problem(path+".api_key_env", "must be left out: demo is simulated and calls nobody")
 		}
+		if p.APIKeyFile != "" {
+			l.problem(path+".api_key_file", "must be left out: demo is simulated and calls nobody")
+		}
 		return
 	}
 	l.baseURL(path+".base_url", p.BaseURL)
 	switch {
+	case p.APIKeyEnv != "" && p.APIKeyFile != "":
+		l.problem(path+".api_key_file", "api_key_env says already where the key is")
+	case p.APIKeyFile != "":
 	case p.APIKeyEnv == "":
 		if slices.Contains(needsKey, p.Kind) {
-			l.problem(path+".api_key_env", "must name the environment variable that holds the key")
+			l.problem(path+".api_key_env", "must name the environment variable that holds the key, or api_key_file the file")
 		}
 	case !variableName.MatchString(p.APIKeyEnv):
 		// Not repeated: somebody may have put the key itself here.

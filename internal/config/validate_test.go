@@ -41,6 +41,8 @@ func TestValidationRefuses(t *testing.T) {
 		"NoKeyEnv":                 {provider("openai-compatible", "anthropic"), "providers[0].api_key_env: must name"},
 		"DemoWithBaseURL":          {provider("openai-compatible", "demo"), "providers[0].base_url: must be left out"},
 		"DemoWithKey":              {strings.Replace(with("api_key_env: K"), "openai-compatible", "demo", 1), "providers[0].api_key_env: must be left out"},
+		"DemoWithKeyFile":          {"providers: [{name: d, kind: demo, api_key_file: k, models: [{name: m}]}]\n", "providers[0].api_key_file: must be left out"},
+		"TwoPlacesForTheKey":       {with("api_key_env: K\n    api_key_file: k"), "providers[0].api_key_file: api_key_env says already"},
 		"ZeroTotalTimeout":         {with("total_timeout: 0s"), "providers[0].total_timeout: 0s is not between"},
 		"ZeroAckTimeout":           {with("ack_timeout: 0s"), "providers[0].ack_timeout: 0s is not between"},
 		"AckTimeoutAboveTotal":     {with("ack_timeout: 121s"), "providers[0].ack_timeout: 2m1s is not between 1ms and 2m0s"},
