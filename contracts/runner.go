@@ -24,6 +24,9 @@ const MaxRuns = 100
 // CodePromptNotRendered is the code of a check for which no request could be made.
 const CodePromptNotRendered = "PROMPT_NOT_RENDERED"
 
+// CodeTokensNotCounted is the code of a check whose prompt the provider's counting endpoint did not count.
+const CodeTokensNotCounted = "TOKENS_NOT_COUNTED"
+
 // CodeOutputInvalid is the code of a check whose output is JSON and breaks the schema, as it is of a job's attempt.
 const CodeOutputInvalid = "OUTPUT_INVALID"
 
@@ -123,7 +126,11 @@ func (r *Runner) runOnce(ctx context.Context, task *tasks.Definition, ep Endpoin
 		}}
 		return run
 	}
-	if f := ep.Target.CheckWindow(prompt.System, prompt.User, task.MaxOutputTokens); f != nil {
+	f, err := ep.Target.CountWindow(ctx, prompt.System, prompt.User, task.MaxOutputTokens)
+	if err != nil {
+		f = &providers.Failure{Code: CodeTokensNotCounted, Message: err.Error()}
+	}
+	if f != nil {
 		run.Checks = []report.Check{{
 			Name: report.CheckSchema, Status: report.Failed, Code: f.Code,
 			Message: "expected: an output; came: no request, since " + f.Message,

@@ -93,13 +93,12 @@ func newTokenizers(c Config, path string) ([]tokenizer.Counter, error) {
 		if m.Tokenizer == "" {
 			continue
 		}
-		local, ok := tokenizer.NewLocal(m.Tokenizer)
-		if !ok {
-			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i),
-				fmt.Sprintf("%q is not one of: %s", m.Tokenizer, strings.Join(tokenizer.Names(), ", "))})
+		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout})
+		if err != nil {
+			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i), err.Error()})
 			continue
 		}
-		list[i] = local
+		list[i] = t
 	}
 	return list, errors.Join(errs...)
 }

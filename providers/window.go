@@ -18,28 +18,46 @@ func (m Model) OutputBudget(asked int) int {
 }
 
 // CheckWindow refuses a prompt that does not fit the model's context window beside the output budget, with
-// CodePromptTooLong. It sends nothing. maxOutput is what the task asks for.
+// CodePromptTooLong. It sends nothing, so it may stand before every attempt. maxOutput is what the task asks for.
 //
-// A prompt is only refused if it surely does not fit. With an embedded encoding it is counted exactly, unless its length in
-// bytes shows already that it fits: no token is less than a byte. Without one, that no token has more than 256 bytes is all
-// that is known, so the provider may have to say no itself. An unknown window fits all.
+// A prompt is only refused if it surely does not fit. With an embedded encoding it is counted, unless its length in bytes
+// shows already that it fits: no token is less than a byte. Without one, that no token has more than 256 bytes is all that is
+// known, so the provider may have to say no itself. An unknown window fits all.
 func (t Target) CheckWindow(system, prompt string, maxOutput int) *Failure {
-	p := tokenizer.Prompt{System: system, User: prompt}
+	var counter tokenizer.Counter
+	if local, ok := t.Tokenizer.(tokenizer.Local); ok {
+		counter = local
+	}
+	f, err := t.checkWindow(context.Background(), counter, tokenizer.Prompt{System: system, User: prompt}, maxOutput)
+	if err != nil { // not reachable: an embedded encoding counts everything
+		return nil
+	}
+	return f
+}
+
+// CountWindow is CheckWindow that may ask the provider's counting endpoint, for a contract run. An error means that it could not be
+// asked.
+func (t Target) CountWindow(ctx context.Context, system, prompt string, maxOutput int) (*Failure, error) {
+	return t.checkWindow(ctx, t.Tokenizer, tokenizer.Prompt{System: system, User: prompt}, maxOutput)
+}
+
+func (t Target) checkWindow(ctx context.Context, counter tokenizer.Counter, p tokenizer.Prompt, maxOutput int) (*Failure, error) {
 	window, output := t.Model.ContextWindow, t.Model.OutputBudget(maxOutput)
 	if window == 0 || p.Bytes()+tokenizer.ChatTokens+output <= window {
-		return nil
+		return nil, nil //nolint:nilnil // nothing is wrong
 	}
 	tokens, atLeast := (p.Bytes()+tiktoken.MaxTokenBytes-1)/tiktoken.MaxTokenBytes, "at least "
-	if local, ok := t.Tokenizer.(tokenizer.Local); ok && tokens+output <= window {
-		n, err := local.Count(context.Background(), p)
-		if err == nil {
-			tokens, atLeast = n, ""
+	if counter != nil && tokens+output <= window {
+		n, err := counter.Count(ctx, p)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says which tokenizer it was
 		}
+		tokens, atLeast = n, ""
 	}
 	if tokens+output <= window {
-		return nil
+		return nil, nil //nolint:nilnil // nothing is wrong
 	}
 	return &Failure{Code: CodePromptTooLong, Message: fmt.Sprintf(
 		"the prompt has %s%d tokens and the answer may have %d, together %d; the model's context window has %d",
-		atLeast, tokens, output, tokens+output, window)}
+		atLeast, tokens, output, tokens+output, window)}, nil
 }

@@ -1,6 +1,8 @@
 package providers_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -59,6 +61,36 @@ func TestCheckWindow(t *testing.T) {
 			require.Contains(t, f.Message, tc.want)
 		})
 	}
+}
+
+// asks is a tokenizer that would be a request.
+type asks struct {
+	n   int
+	err error
+}
+
+func (a asks) Count(context.Context, tokenizer.Prompt) (int, error) { return a.n, a.err }
+
+func TestOnlyCountWindowAsksTheProvider(t *testing.T) {
+	t.Parallel()
+	prompt := words(200) // 1199 bytes
+	m := target(t, providers.Model{ContextWindow: 1000})
+	m.Tokenizer = asks{n: 501}
+	require.Nil(t, m.CheckWindow("", prompt, 500), "an attempt makes one request")
+	f, err := m.CountWindow(t.Context(), "", prompt, 500)
+	require.NoError(t, err)
+	require.Contains(t, f.Message, "the prompt has 501 tokens")
+	m.Tokenizer = asks{n: 500}
+	f, err = m.CountWindow(t.Context(), "", prompt, 500)
+	require.NoError(t, err)
+	require.Nil(t, f)
+	down := errors.New("down")
+	m.Tokenizer = asks{err: down}
+	_, err = m.CountWindow(t.Context(), "", prompt, 500)
+	require.ErrorIs(t, err, down)
+	f, err = m.CountWindow(t.Context(), "", "short", 500)
+	require.NoError(t, err, "it fits whatever the count")
+	require.Nil(t, f)
 }
 
 func TestOutputBudget(t *testing.T) {

@@ -6,7 +6,10 @@ package tokenizer
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/docket-gateway/docket/providers/tokenizer/tiktoken"
 )
@@ -31,11 +34,41 @@ type Counter interface {
 	Count(ctx context.Context, p Prompt) (int, error)
 }
 
-// Codec turns text into tokens and back. Text is user text: nothing in it becomes a control token.
+// Codec turns text into tokens and back, as the provider does with the text of a message. Whether text of users can become a
+// control token there is what Controls says.
 type Codec interface {
 	Counter
 	Encode(ctx context.Context, text string) ([]int, error)
 	Decode(ctx context.Context, tokens []int) (string, error)
+}
+
+// controls are what the control tokens of common models look like.
+var controls = []string{
+	"<|endoftext|>", "<|endofprompt|>", "<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|eot_id|>", "<|begin_of_text|>",
+	"<|start|>", "<|message|>", "<|end|>", "<|user|>", "<|assistant|>", "<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "[INST]", "[/INST]",
+}
+
+// Controls returns which texts that look like control tokens the codec takes for them: those that come back from a single
+// token.
+func Controls(ctx context.Context, c Codec) ([]string, error) {
+	var taken []string
+	for _, text := range controls {
+		tokens, err := c.Encode(ctx, "a "+text+" b")
+		if err != nil {
+			return nil, err
+		}
+		for _, token := range tokens {
+			got, err := c.Decode(ctx, []int{token})
+			if err != nil {
+				return nil, err
+			}
+			if strings.TrimSpace(got) == text {
+				taken = append(taken, text)
+				break
+			}
+		}
+	}
+	return taken, nil
 }
 
 // Local is a Codec on this machine. Its Count needs no request.
@@ -70,5 +103,30 @@ func (l Local) Decode(_ context.Context, tokens []int) (string, error) {
 	return l.encoding.Decode(tokens) //nolint:wrapcheck // see Count
 }
 
+// remotes ask the provider.
+var remotes = map[string]func(Options) Counter{
+	"anthropic": func(o Options) Counter { return newAnthropic(o) },
+	"gemini":    func(o Options) Counter { return newGemini(o) },
+	"llamacpp":  func(o Options) Counter { return newLlamaCPP(o) },
+	"vllm":      func(o Options) Counter { return newVLLM(o) },
+}
+
 // Names are the tokenizers that a configuration may name, sorted.
-func Names() []string { return slices.Sorted(slices.Values(tiktoken.Names())) }
+func Names() []string {
+	return slices.Sorted(slices.Values(append(tiktoken.Names(), slices.Collect(maps.Keys(remotes))...)))
+}
+
+// New returns the tokenizer of that name. It opens no connection. The error says what is wrong with the name.
+func New(name string, o Options) (Counter, error) {
+	if local, ok := NewLocal(name); ok {
+		return local, nil
+	}
+	build, ok := remotes[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%q is not one of: %s", name, strings.Join(Names(), ", "))
+	case o.BaseURL == "":
+		return nil, fmt.Errorf("%q asks the provider, which has no base_url", name)
+	}
+	return build(o), nil
+}
