@@ -24,11 +24,11 @@ func (m Model) OutputBudget(asked int) int {
 // shows already that it fits: no token is less than a byte. Without one, that no token has more than 256 bytes is all that is
 // known, so the provider may have to say no itself. An unknown window fits all.
 func (t Target) CheckWindow(system, prompt string, maxOutput int) *Failure {
-	var counter tokenizer.Counter
+	var count func(tokenizer.Prompt) (int, error)
 	if local, ok := t.Tokenizer.(tokenizer.Local); ok {
-		counter = local
+		count = local.CountHere
 	}
-	f, err := t.checkWindow(context.Background(), counter, tokenizer.Prompt{System: system, User: prompt}, maxOutput)
+	f, err := t.checkWindow(tokenizer.Prompt{System: system, User: prompt}, maxOutput, count)
 	if err != nil { // not reachable: an embedded encoding counts everything
 		return nil
 	}
@@ -38,17 +38,22 @@ func (t Target) CheckWindow(system, prompt string, maxOutput int) *Failure {
 // CountWindow is CheckWindow that may ask the provider's counting endpoint, for a contract run. An error means that it could not be
 // asked.
 func (t Target) CountWindow(ctx context.Context, system, prompt string, maxOutput int) (*Failure, error) {
-	return t.checkWindow(ctx, t.Tokenizer, tokenizer.Prompt{System: system, User: prompt}, maxOutput)
+	var count func(tokenizer.Prompt) (int, error)
+	if t.Tokenizer != nil {
+		count = func(p tokenizer.Prompt) (int, error) { return t.Tokenizer.Count(ctx, p) }
+	}
+	return t.checkWindow(tokenizer.Prompt{System: system, User: prompt}, maxOutput, count)
 }
 
-func (t Target) checkWindow(ctx context.Context, counter tokenizer.Counter, p tokenizer.Prompt, maxOutput int) (*Failure, error) {
+// checkWindow does without a count if count is nil.
+func (t Target) checkWindow(p tokenizer.Prompt, maxOutput int, count func(tokenizer.Prompt) (int, error)) (*Failure, error) {
 	window, output := t.Model.ContextWindow, t.Model.OutputBudget(maxOutput)
 	if window == 0 || p.Bytes()+tokenizer.ChatTokens+output <= window {
 		return nil, nil //nolint:nilnil // nothing is wrong
 	}
 	tokens, atLeast := (p.Bytes()+tiktoken.MaxTokenBytes-1)/tiktoken.MaxTokenBytes, "at least "
-	if counter != nil && tokens+output <= window {
-		n, err := counter.Count(ctx, p)
+	if count != nil && tokens+output <= window {
+		n, err := count(p)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // says which tokenizer it was
 		}

@@ -82,8 +82,11 @@ func NewLocal(name string) (l Local, ok bool) {
 	return Local{e}, ok
 }
 
-// Count is the tokens of both texts and ChatTokens.
-func (l Local) Count(_ context.Context, p Prompt) (int, error) {
+// Count implements Counter.
+func (l Local) Count(_ context.Context, p Prompt) (int, error) { return l.CountHere(p) }
+
+// CountHere is Count without a context, since nobody is asked: the tokens of both texts and ChatTokens.
+func (l Local) CountHere(p Prompt) (int, error) {
 	n := ChatTokens
 	for _, text := range []string{p.System, p.User} {
 		part, err := l.encoding.Count(text)
