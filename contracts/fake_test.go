@@ -33,8 +33,13 @@ func always(output string) *fakeSender {
 }
 
 // fakeTargets serves one sender at every target but "nobody/there".
-type fakeTargets struct{ sender providers.Provider }
+type fakeTargets struct {
+	sender providers.Provider
+	limits providers.Model
+}
 
 func (f fakeTargets) Endpoint(target string) (contracts.Endpoint, bool) {
-	return contracts.Endpoint{Sender: f.sender, Model: "model-of-" + target, ConfigDigest: "sha256:config"}, target != "nobody/there"
+	m := f.limits
+	m.Name = "model-of-" + target
+	return contracts.Endpoint{Target: providers.Target{Sender: f.sender, Model: m}, ConfigDigest: "sha256:config"}, target != "nobody/there"
 }

@@ -13,7 +13,7 @@ func (r registryTargets) Endpoint(target string) (Endpoint, bool) {
 		return Endpoint{}, false
 	}
 	digest, ok := r.registry.ConfigDigest(target)
-	return Endpoint{Sender: t.Sender, Model: t.Model.Name, ConfigDigest: digest}, ok
+	return Endpoint{Target: t, ConfigDigest: digest}, ok
 }
 
 // Digests tells the gate what this process would use now. It does not change.

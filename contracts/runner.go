@@ -24,6 +24,9 @@ const MaxRuns = 100
 // CodePromptNotRendered is the code of a check for which no request could be made.
 const CodePromptNotRendered = "PROMPT_NOT_RENDERED"
 
+// CodeTokensNotCounted is the code of a check whose prompt the provider's counting endpoint did not count.
+const CodeTokensNotCounted = "TOKENS_NOT_COUNTED"
+
 // CodeOutputInvalid is the code of a check whose output is JSON and breaks the schema, as it is of a job's attempt.
 const CodeOutputInvalid = "OUTPUT_INVALID"
 
@@ -38,9 +41,8 @@ var (
 
 // Endpoint is a target that can be asked.
 type Endpoint struct {
-	Sender       providers.Provider
-	Model        string // as the provider calls it
-	ConfigDigest string // over the provider's configuration without secrets and the adapter's version
+	Target       providers.Target // with its sender, its model's limits and its tokenizer
+	ConfigDigest string           // over the provider's configuration without secrets and the adapter's version
 }
 
 // Targets finds endpoints by target.
@@ -124,22 +126,33 @@ func (r *Runner) runOnce(ctx context.Context, task *tasks.Definition, ep Endpoin
 		}}
 		return run
 	}
+	f, err := ep.Target.CountWindow(ctx, prompt.System, prompt.User, task.MaxOutputTokens)
+	if err != nil {
+		f = &providers.Failure{Code: CodeTokensNotCounted, Message: err.Error()}
+	}
+	if f != nil {
+		run.Checks = []report.Check{{
+			Name: report.CheckSchema, Status: report.Failed, Code: f.Code,
+			Message: "expected: an output; came: no request, since " + f.Message,
+		}}
+		return run
+	}
 	// Nobody waits for late answers here, so an unknown outcome ends the request instead of letting it linger.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	listener := &listener{stop: cancel}
 	started := r.now()
 	// Past the circuit breaker of internal/dispatch: a contract run is asked for, and says what it found.
-	out := ep.Sender.Send(ctx, providers.Request{
+	out := ep.Target.Sender.Send(ctx, providers.Request{
 		AttemptID:       "contract-" + rand.Text(),
 		Task:            task.Name,
-		Model:           ep.Model,
+		Model:           ep.Target.Model.Name,
 		System:          prompt.System,
 		Prompt:          prompt.User,
 		Input:           c.Input,
 		Schema:          task.OutputSchemaJSON,
 		Temperature:     task.Temperature,
-		MaxOutputTokens: task.MaxOutputTokens,
+		MaxOutputTokens: ep.Target.Model.OutputBudget(task.MaxOutputTokens),
 	}, listener)
 	run.DurationMS = r.now().Sub(started).Milliseconds()
 	if out.Usage != nil {

@@ -19,7 +19,7 @@ func TestRunner(t *testing.T) {
 
 	run := func(t *testing.T, sender *fakeSender, runs int) report.Result {
 		t.Helper()
-		res, err := contracts.NewRunner(fakeTargets{sender}, "tester", now).Run(t.Context(), suite(t, nil), "a/b", report.Live, runs)
+		res, err := contracts.NewRunner(fakeTargets{sender: sender}, "tester", now).Run(t.Context(), suite(t, nil), "a/b", report.Live, runs)
 		require.NoError(t, err)
 		return res
 	}
@@ -38,6 +38,28 @@ func TestRunner(t *testing.T) {
 		require.Equal(t, 1, res.Runs)
 		require.Equal(t, "tester", res.RanBy)
 		require.Len(t, res.Cases, 2)
+	})
+
+	t.Run("SendsNothingThatDoesNotFitTheWindow", func(t *testing.T) {
+		t.Parallel()
+		sender := always(`{"echo": "x"}`)
+		small := fakeTargets{sender: sender, limits: providers.Model{ContextWindow: 9}}
+		res, err := contracts.NewRunner(small, "tester", now).Run(t.Context(), suite(t, nil), "a/b", report.Live, 1)
+		require.NoError(t, err)
+		require.False(t, res.Passed)
+		require.Empty(t, sender.requests)
+		check := res.Cases[0].Runs[0].Checks[0]
+		require.Equal(t, providers.CodePromptTooLong, check.Code)
+		require.Contains(t, check.Message, "context window has 9")
+	})
+
+	t.Run("AsksForNoMoreThanTheModelCanGive", func(t *testing.T) {
+		t.Parallel()
+		sender := always(`{"echo": "x"}`)
+		_, err := contracts.NewRunner(fakeTargets{sender: sender, limits: providers.Model{MaxOutputTokens: 4}}, "tester", now).
+			Run(t.Context(), suite(t, nil), "a/b", report.Live, 1)
+		require.NoError(t, err)
+		require.Equal(t, 4, sender.requests[0].MaxOutputTokens)
 	})
 
 	t.Run("SendsOneRequestPerRun", func(t *testing.T) {
@@ -145,7 +167,7 @@ func TestRunner(t *testing.T) {
 		t.Parallel()
 		sender := always(`{"echo": "x"}`)
 		s := suite(t, map[string]string{"echo/prompt.tmpl": "{{.Input.missing}}"})
-		res, err := contracts.NewRunner(fakeTargets{sender}, "tester", now).Run(t.Context(), s, "a/b", report.Live, 1)
+		res, err := contracts.NewRunner(fakeTargets{sender: sender}, "tester", now).Run(t.Context(), s, "a/b", report.Live, 1)
 		require.NoError(t, err)
 		require.False(t, res.Passed)
 		require.Equal(t, contracts.CodePromptNotRendered, res.Failures()[0].Check.Code)
@@ -167,7 +189,7 @@ func TestRunner(t *testing.T) {
 		t.Parallel()
 		s := suite(t, nil)
 		sender := always(`{"echo": "x"}`)
-		runner := contracts.NewRunner(fakeTargets{sender}, "tester", now)
+		runner := contracts.NewRunner(fakeTargets{sender: sender}, "tester", now)
 		_, err := runner.Run(t.Context(), s, "nobody/there", report.Live, 1)
 		require.ErrorIs(t, err, contracts.ErrUnknownTarget)
 		_, err = runner.Run(t.Context(), s, "a/b", report.Replay, 1)

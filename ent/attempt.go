@@ -40,6 +40,8 @@ type Attempt struct {
 	ErrorRetryAfterMs *int `json:"error_retry_after_ms,omitempty"`
 	// InputTokens holds the value of the "input_tokens" field.
 	InputTokens *int `json:"input_tokens,omitempty"`
+	// The part of input_tokens that the provider took from its cache.
+	CachedInputTokens *int `json:"cached_input_tokens,omitempty"`
 	// OutputTokens holds the value of the "output_tokens" field.
 	OutputTokens *int `json:"output_tokens,omitempty"`
 	// Cost holds the value of the "cost" field.
@@ -135,7 +137,7 @@ func (*Attempt) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case attempt.FieldErrorRetryable:
 			values[i] = new(sql.NullBool)
-		case attempt.FieldNumber, attempt.FieldJobVersion, attempt.FieldErrorRetryAfterMs, attempt.FieldInputTokens, attempt.FieldOutputTokens, attempt.FieldQueueEntry, attempt.FieldAsked:
+		case attempt.FieldNumber, attempt.FieldJobVersion, attempt.FieldErrorRetryAfterMs, attempt.FieldInputTokens, attempt.FieldCachedInputTokens, attempt.FieldOutputTokens, attempt.FieldQueueEntry, attempt.FieldAsked:
 			values[i] = new(sql.NullInt64)
 		case attempt.FieldID, attempt.FieldJobID, attempt.FieldTarget, attempt.FieldReason, attempt.FieldState, attempt.FieldErrorCode, attempt.FieldErrorMessage, attempt.FieldCost, attempt.FieldCurrency, attempt.FieldSentTo, attempt.FieldProviderRequestID, attempt.FieldProviderHandle, attempt.FieldLeaseToken:
 			values[i] = new(sql.NullString)
@@ -232,6 +234,13 @@ func (_m *Attempt) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.InputTokens = new(int)
 				*_m.InputTokens = int(value.Int64)
+			}
+		case attempt.FieldCachedInputTokens:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field cached_input_tokens", values[i])
+			} else if value.Valid {
+				_m.CachedInputTokens = new(int)
+				*_m.CachedInputTokens = int(value.Int64)
 			}
 		case attempt.FieldOutputTokens:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -440,6 +449,11 @@ func (_m *Attempt) String() string {
 	builder.WriteString(", ")
 	if v := _m.InputTokens; v != nil {
 		builder.WriteString("input_tokens=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.CachedInputTokens; v != nil {
+		builder.WriteString("cached_input_tokens=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

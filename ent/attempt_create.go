@@ -131,6 +131,20 @@ func (_c *AttemptCreate) SetNillableInputTokens(v *int) *AttemptCreate {
 	return _c
 }
 
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (_c *AttemptCreate) SetCachedInputTokens(v int) *AttemptCreate {
+	_c.mutation.SetCachedInputTokens(v)
+	return _c
+}
+
+// SetNillableCachedInputTokens sets the "cached_input_tokens" field if the given value is not nil.
+func (_c *AttemptCreate) SetNillableCachedInputTokens(v *int) *AttemptCreate {
+	if v != nil {
+		_c.SetCachedInputTokens(*v)
+	}
+	return _c
+}
+
 // SetOutputTokens sets the "output_tokens" field.
 func (_c *AttemptCreate) SetOutputTokens(v int) *AttemptCreate {
 	_c.mutation.SetOutputTokens(v)
@@ -630,6 +644,10 @@ func (_c *AttemptCreate) createSpec() (*Attempt, *sqlgraph.CreateSpec) {
 		_spec.SetField(attempt.FieldInputTokens, field.TypeInt, value)
 		_node.InputTokens = &value
 	}
+	if value, ok := _c.mutation.CachedInputTokens(); ok {
+		_spec.SetField(attempt.FieldCachedInputTokens, field.TypeInt, value)
+		_node.CachedInputTokens = &value
+	}
 	if value, ok := _c.mutation.OutputTokens(); ok {
 		_spec.SetField(attempt.FieldOutputTokens, field.TypeInt, value)
 		_node.OutputTokens = &value
@@ -910,6 +928,30 @@ func (u *AttemptUpsert) AddInputTokens(v int) *AttemptUpsert {
 // ClearInputTokens clears the value of the "input_tokens" field.
 func (u *AttemptUpsert) ClearInputTokens() *AttemptUpsert {
 	u.SetNull(attempt.FieldInputTokens)
+	return u
+}
+
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (u *AttemptUpsert) SetCachedInputTokens(v int) *AttemptUpsert {
+	u.Set(attempt.FieldCachedInputTokens, v)
+	return u
+}
+
+// UpdateCachedInputTokens sets the "cached_input_tokens" field to the value that was provided on create.
+func (u *AttemptUpsert) UpdateCachedInputTokens() *AttemptUpsert {
+	u.SetExcluded(attempt.FieldCachedInputTokens)
+	return u
+}
+
+// AddCachedInputTokens adds v to the "cached_input_tokens" field.
+func (u *AttemptUpsert) AddCachedInputTokens(v int) *AttemptUpsert {
+	u.Add(attempt.FieldCachedInputTokens, v)
+	return u
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (u *AttemptUpsert) ClearCachedInputTokens() *AttemptUpsert {
+	u.SetNull(attempt.FieldCachedInputTokens)
 	return u
 }
 
@@ -1403,6 +1445,34 @@ func (u *AttemptUpsertOne) UpdateInputTokens() *AttemptUpsertOne {
 func (u *AttemptUpsertOne) ClearInputTokens() *AttemptUpsertOne {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearInputTokens()
+	})
+}
+
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (u *AttemptUpsertOne) SetCachedInputTokens(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetCachedInputTokens(v)
+	})
+}
+
+// AddCachedInputTokens adds v to the "cached_input_tokens" field.
+func (u *AttemptUpsertOne) AddCachedInputTokens(v int) *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddCachedInputTokens(v)
+	})
+}
+
+// UpdateCachedInputTokens sets the "cached_input_tokens" field to the value that was provided on create.
+func (u *AttemptUpsertOne) UpdateCachedInputTokens() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateCachedInputTokens()
+	})
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (u *AttemptUpsertOne) ClearCachedInputTokens() *AttemptUpsertOne {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearCachedInputTokens()
 	})
 }
 
@@ -2112,6 +2182,34 @@ func (u *AttemptUpsertBulk) UpdateInputTokens() *AttemptUpsertBulk {
 func (u *AttemptUpsertBulk) ClearInputTokens() *AttemptUpsertBulk {
 	return u.Update(func(s *AttemptUpsert) {
 		s.ClearInputTokens()
+	})
+}
+
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (u *AttemptUpsertBulk) SetCachedInputTokens(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.SetCachedInputTokens(v)
+	})
+}
+
+// AddCachedInputTokens adds v to the "cached_input_tokens" field.
+func (u *AttemptUpsertBulk) AddCachedInputTokens(v int) *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.AddCachedInputTokens(v)
+	})
+}
+
+// UpdateCachedInputTokens sets the "cached_input_tokens" field to the value that was provided on create.
+func (u *AttemptUpsertBulk) UpdateCachedInputTokens() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.UpdateCachedInputTokens()
+	})
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (u *AttemptUpsertBulk) ClearCachedInputTokens() *AttemptUpsertBulk {
+	return u.Update(func(s *AttemptUpsert) {
+		s.ClearCachedInputTokens()
 	})
 }
 

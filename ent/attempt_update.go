@@ -159,6 +159,33 @@ func (_u *AttemptUpdate) ClearInputTokens() *AttemptUpdate {
 	return _u
 }
 
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (_u *AttemptUpdate) SetCachedInputTokens(v int) *AttemptUpdate {
+	_u.mutation.ResetCachedInputTokens()
+	_u.mutation.SetCachedInputTokens(v)
+	return _u
+}
+
+// SetNillableCachedInputTokens sets the "cached_input_tokens" field if the given value is not nil.
+func (_u *AttemptUpdate) SetNillableCachedInputTokens(v *int) *AttemptUpdate {
+	if v != nil {
+		_u.SetCachedInputTokens(*v)
+	}
+	return _u
+}
+
+// AddCachedInputTokens adds value to the "cached_input_tokens" field.
+func (_u *AttemptUpdate) AddCachedInputTokens(v int) *AttemptUpdate {
+	_u.mutation.AddCachedInputTokens(v)
+	return _u
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (_u *AttemptUpdate) ClearCachedInputTokens() *AttemptUpdate {
+	_u.mutation.ClearCachedInputTokens()
+	return _u
+}
+
 // SetOutputTokens sets the "output_tokens" field.
 func (_u *AttemptUpdate) SetOutputTokens(v int) *AttemptUpdate {
 	_u.mutation.ResetOutputTokens()
@@ -656,6 +683,15 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.InputTokensCleared() {
 		_spec.ClearField(attempt.FieldInputTokens, field.TypeInt)
 	}
+	if value, ok := _u.mutation.CachedInputTokens(); ok {
+		_spec.SetField(attempt.FieldCachedInputTokens, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCachedInputTokens(); ok {
+		_spec.AddField(attempt.FieldCachedInputTokens, field.TypeInt, value)
+	}
+	if _u.mutation.CachedInputTokensCleared() {
+		_spec.ClearField(attempt.FieldCachedInputTokens, field.TypeInt)
+	}
 	if value, ok := _u.mutation.OutputTokens(); ok {
 		_spec.SetField(attempt.FieldOutputTokens, field.TypeInt, value)
 	}
@@ -976,6 +1012,33 @@ func (_u *AttemptUpdateOne) AddInputTokens(v int) *AttemptUpdateOne {
 // ClearInputTokens clears the value of the "input_tokens" field.
 func (_u *AttemptUpdateOne) ClearInputTokens() *AttemptUpdateOne {
 	_u.mutation.ClearInputTokens()
+	return _u
+}
+
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (_u *AttemptUpdateOne) SetCachedInputTokens(v int) *AttemptUpdateOne {
+	_u.mutation.ResetCachedInputTokens()
+	_u.mutation.SetCachedInputTokens(v)
+	return _u
+}
+
+// SetNillableCachedInputTokens sets the "cached_input_tokens" field if the given value is not nil.
+func (_u *AttemptUpdateOne) SetNillableCachedInputTokens(v *int) *AttemptUpdateOne {
+	if v != nil {
+		_u.SetCachedInputTokens(*v)
+	}
+	return _u
+}
+
+// AddCachedInputTokens adds value to the "cached_input_tokens" field.
+func (_u *AttemptUpdateOne) AddCachedInputTokens(v int) *AttemptUpdateOne {
+	_u.mutation.AddCachedInputTokens(v)
+	return _u
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (_u *AttemptUpdateOne) ClearCachedInputTokens() *AttemptUpdateOne {
+	_u.mutation.ClearCachedInputTokens()
 	return _u
 }
 
@@ -1505,6 +1568,15 @@ func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err er
 	}
 	if _u.mutation.InputTokensCleared() {
 		_spec.ClearField(attempt.FieldInputTokens, field.TypeInt)
+	}
+	if value, ok := _u.mutation.CachedInputTokens(); ok {
+		_spec.SetField(attempt.FieldCachedInputTokens, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCachedInputTokens(); ok {
+		_spec.AddField(attempt.FieldCachedInputTokens, field.TypeInt, value)
+	}
+	if _u.mutation.CachedInputTokensCleared() {
+		_spec.ClearField(attempt.FieldCachedInputTokens, field.TypeInt)
 	}
 	if value, ok := _u.mutation.OutputTokens(); ok {
 		_spec.SetField(attempt.FieldOutputTokens, field.TypeInt, value)

@@ -58,6 +58,8 @@ type AttemptMutation struct {
 	adderror_retry_after_ms *int
 	input_tokens            *int
 	addinput_tokens         *int
+	cached_input_tokens     *int
+	addcached_input_tokens  *int
 	output_tokens           *int
 	addoutput_tokens        *int
 	cost                    *string
@@ -736,6 +738,76 @@ func (m *AttemptMutation) ResetInputTokens() {
 	m.input_tokens = nil
 	m.addinput_tokens = nil
 	delete(m.clearedFields, attempt.FieldInputTokens)
+}
+
+// SetCachedInputTokens sets the "cached_input_tokens" field.
+func (m *AttemptMutation) SetCachedInputTokens(i int) {
+	m.cached_input_tokens = &i
+	m.addcached_input_tokens = nil
+}
+
+// CachedInputTokens returns the value of the "cached_input_tokens" field in the mutation.
+func (m *AttemptMutation) CachedInputTokens() (r int, exists bool) {
+	v := m.cached_input_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCachedInputTokens returns the old "cached_input_tokens" field's value of the Attempt entity.
+// If the Attempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AttemptMutation) OldCachedInputTokens(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCachedInputTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCachedInputTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCachedInputTokens: %w", err)
+	}
+	return oldValue.CachedInputTokens, nil
+}
+
+// AddCachedInputTokens adds i to the "cached_input_tokens" field.
+func (m *AttemptMutation) AddCachedInputTokens(i int) {
+	if m.addcached_input_tokens != nil {
+		*m.addcached_input_tokens += i
+	} else {
+		m.addcached_input_tokens = &i
+	}
+}
+
+// AddedCachedInputTokens returns the value that was added to the "cached_input_tokens" field in this mutation.
+func (m *AttemptMutation) AddedCachedInputTokens() (r int, exists bool) {
+	v := m.addcached_input_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearCachedInputTokens clears the value of the "cached_input_tokens" field.
+func (m *AttemptMutation) ClearCachedInputTokens() {
+	m.cached_input_tokens = nil
+	m.addcached_input_tokens = nil
+	m.clearedFields[attempt.FieldCachedInputTokens] = struct{}{}
+}
+
+// CachedInputTokensCleared returns if the "cached_input_tokens" field was cleared in this mutation.
+func (m *AttemptMutation) CachedInputTokensCleared() bool {
+	_, ok := m.clearedFields[attempt.FieldCachedInputTokens]
+	return ok
+}
+
+// ResetCachedInputTokens resets all changes to the "cached_input_tokens" field.
+func (m *AttemptMutation) ResetCachedInputTokens() {
+	m.cached_input_tokens = nil
+	m.addcached_input_tokens = nil
+	delete(m.clearedFields, attempt.FieldCachedInputTokens)
 }
 
 // SetOutputTokens sets the "output_tokens" field.
@@ -1748,7 +1820,7 @@ func (m *AttemptMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AttemptMutation) Fields() []string {
-	fields := make([]string, 0, 28)
+	fields := make([]string, 0, 29)
 	if m.job != nil {
 		fields = append(fields, attempt.FieldJobID)
 	}
@@ -1781,6 +1853,9 @@ func (m *AttemptMutation) Fields() []string {
 	}
 	if m.input_tokens != nil {
 		fields = append(fields, attempt.FieldInputTokens)
+	}
+	if m.cached_input_tokens != nil {
+		fields = append(fields, attempt.FieldCachedInputTokens)
 	}
 	if m.output_tokens != nil {
 		fields = append(fields, attempt.FieldOutputTokens)
@@ -1863,6 +1938,8 @@ func (m *AttemptMutation) Field(name string) (ent.Value, bool) {
 		return m.ErrorRetryAfterMs()
 	case attempt.FieldInputTokens:
 		return m.InputTokens()
+	case attempt.FieldCachedInputTokens:
+		return m.CachedInputTokens()
 	case attempt.FieldOutputTokens:
 		return m.OutputTokens()
 	case attempt.FieldCost:
@@ -1928,6 +2005,8 @@ func (m *AttemptMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldErrorRetryAfterMs(ctx)
 	case attempt.FieldInputTokens:
 		return m.OldInputTokens(ctx)
+	case attempt.FieldCachedInputTokens:
+		return m.OldCachedInputTokens(ctx)
 	case attempt.FieldOutputTokens:
 		return m.OldOutputTokens(ctx)
 	case attempt.FieldCost:
@@ -2047,6 +2126,13 @@ func (m *AttemptMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetInputTokens(v)
+		return nil
+	case attempt.FieldCachedInputTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCachedInputTokens(v)
 		return nil
 	case attempt.FieldOutputTokens:
 		v, ok := value.(int)
@@ -2187,6 +2273,9 @@ func (m *AttemptMutation) AddedFields() []string {
 	if m.addinput_tokens != nil {
 		fields = append(fields, attempt.FieldInputTokens)
 	}
+	if m.addcached_input_tokens != nil {
+		fields = append(fields, attempt.FieldCachedInputTokens)
+	}
 	if m.addoutput_tokens != nil {
 		fields = append(fields, attempt.FieldOutputTokens)
 	}
@@ -2212,6 +2301,8 @@ func (m *AttemptMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedErrorRetryAfterMs()
 	case attempt.FieldInputTokens:
 		return m.AddedInputTokens()
+	case attempt.FieldCachedInputTokens:
+		return m.AddedCachedInputTokens()
 	case attempt.FieldOutputTokens:
 		return m.AddedOutputTokens()
 	case attempt.FieldQueueEntry:
@@ -2254,6 +2345,13 @@ func (m *AttemptMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddInputTokens(v)
+		return nil
+	case attempt.FieldCachedInputTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCachedInputTokens(v)
 		return nil
 	case attempt.FieldOutputTokens:
 		v, ok := value.(int)
@@ -2298,6 +2396,9 @@ func (m *AttemptMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(attempt.FieldInputTokens) {
 		fields = append(fields, attempt.FieldInputTokens)
+	}
+	if m.FieldCleared(attempt.FieldCachedInputTokens) {
+		fields = append(fields, attempt.FieldCachedInputTokens)
 	}
 	if m.FieldCleared(attempt.FieldOutputTokens) {
 		fields = append(fields, attempt.FieldOutputTokens)
@@ -2369,6 +2470,9 @@ func (m *AttemptMutation) ClearField(name string) error {
 		return nil
 	case attempt.FieldInputTokens:
 		m.ClearInputTokens()
+		return nil
+	case attempt.FieldCachedInputTokens:
+		m.ClearCachedInputTokens()
 		return nil
 	case attempt.FieldOutputTokens:
 		m.ClearOutputTokens()
@@ -2452,6 +2556,9 @@ func (m *AttemptMutation) ResetField(name string) error {
 		return nil
 	case attempt.FieldInputTokens:
 		m.ResetInputTokens()
+		return nil
+	case attempt.FieldCachedInputTokens:
+		m.ResetCachedInputTokens()
 		return nil
 	case attempt.FieldOutputTokens:
 		m.ResetOutputTokens()

@@ -11,13 +11,17 @@ import (
 
 // attemptUsage is nil if the provider told nothing.
 func attemptUsage(a *ent.Attempt) *model.Usage {
-	if a.InputTokens == nil && a.OutputTokens == nil && a.Cost == nil {
+	if a.InputTokens == nil && a.OutputTokens == nil && a.CachedInputTokens == nil && a.Cost == nil {
 		return nil
 	}
-	return &model.Usage{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Cost: a.Cost, Currency: a.Currency}
+	return &model.Usage{
+		InputTokens: a.InputTokens, CachedInputTokens: a.CachedInputTokens, OutputTokens: a.OutputTokens,
+		Cost: a.Cost, Currency: a.Currency,
+	}
 }
 
-// totalUsage sums up what is known of the attempts, nil if nothing is. A cost in two currencies, or in none, is no sum.
+// totalUsage sums up what is known of the attempts, nil if nothing is. A cost in two currencies, or in none, is no sum: it is
+// null then, and the counts stay.
 func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	var total *model.Usage
 	cost, agree := decimal.Zero, true
@@ -30,6 +34,7 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 			total = &model.Usage{}
 		}
 		total.InputTokens = add(total.InputTokens, u.InputTokens)
+		total.CachedInputTokens = add(total.CachedInputTokens, u.CachedInputTokens)
 		total.OutputTokens = add(total.OutputTokens, u.OutputTokens)
 		if u.Cost == nil {
 			continue

@@ -28,6 +28,7 @@ type Config struct {
 	Idempotent       bool          // the provider promises to run one key once
 	MaxConcurrency   int           // requests at once; 0 is the default
 	CircuitBreaker   CircuitBreaker
+	Currency         string // of the models' prices, ISO 4217; empty is the default
 
 	// StrictSchema asks an OpenAI-compatible server for strict schema adherence. Off by default: strict mode accepts
 	// only a part of JSON Schema and many compatible servers do not know it. Output is validated here in either case.
@@ -53,8 +54,9 @@ type Model struct {
 
 // Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.
 type Price struct {
-	Input  string
-	Output string
+	Input       string
+	CachedInput string // of input tokens that the provider took from its cache; empty: the same as Input
+	Output      string
 }
 
 // The defaults of Config's time-outs, concurrency and circuit breaker.
@@ -64,6 +66,7 @@ const (
 	DefaultTotalTimeout   = 120 * time.Second
 	DefaultLinger         = 120 * time.Second
 	DefaultMaxConcurrency = 32
+	DefaultCurrency       = "USD"
 
 	DefaultCircuitFailures = 5
 	DefaultCircuitOpenFor  = 60 * time.Second
@@ -78,6 +81,7 @@ func Defaults() Config {
 		Linger:         DefaultLinger,
 		MaxConcurrency: DefaultMaxConcurrency,
 		CircuitBreaker: CircuitBreaker{Failures: DefaultCircuitFailures, OpenFor: DefaultCircuitOpenFor},
+		Currency:       DefaultCurrency,
 	}
 }
 
@@ -95,6 +99,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.MaxConcurrency == 0 {
 		c.MaxConcurrency = DefaultMaxConcurrency
+	}
+	if c.Currency == "" {
+		c.Currency = DefaultCurrency
 	}
 	return c
 }
@@ -117,7 +124,8 @@ func (e *ConfigError) Error() string { return e.Path + ": " + e.Problem }
 var (
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 	modelName    = regexp.MustCompile(`^[!-~]{1,200}$`)
-	decimal      = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+	plainDecimal = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
 // Validate returns every mistake of c as joined ConfigErrors under the given path. A kind that needs no base URL may
@@ -159,6 +167,9 @@ func (c Config) Validate(path string) error {
 	case b.Failures > 0 && b.OpenFor <= 0:
 		add("circuit_breaker.open_for", "must be a positive duration, not %s", b.OpenFor)
 	}
+	if !currencyCode.MatchString(c.Currency) {
+		add("currency", "must be an ISO 4217 code such as USD")
+	}
 	if len(c.Models) == 0 {
 		add("models", "must name at least one model")
 	}
@@ -178,8 +189,10 @@ func (c Config) Validate(path string) error {
 		if m.MaxOutputTokens < 0 {
 			add(at+".max_output_tokens", "must not be negative")
 		}
-		for field, price := range map[string]string{"input": m.PricePerMillion.Input, "output": m.PricePerMillion.Output} {
-			if price != "" && !decimal.MatchString(price) {
+		for field, price := range map[string]string{
+			"input": m.PricePerMillion.Input, "cached_input": m.PricePerMillion.CachedInput, "output": m.PricePerMillion.Output,
+		} {
+			if price != "" && !plainDecimal.MatchString(price) {
 				add(at+".price_per_million."+field, "must be a decimal number such as 0.15")
 			}
 		}

@@ -1,7 +1,7 @@
 // Package providers sends attempts to model providers: one folder per provider kind, one interface, one registry, and
 // one classification of what can go wrong.
 //
-// It imports nothing of this module: it knows no job, no database and no GraphQL.
+// It imports nothing of this module but its own tokenizers: it knows no job, no database and no GraphQL.
 package providers
 
 import (
@@ -104,8 +104,9 @@ func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
 // Usage is what was billed. Nil counts were not told.
 type Usage struct {
-	InputTokens  *int
-	OutputTokens *int
+	InputTokens       *int // all of them, those of the cache among them
+	CachedInputTokens *int // the part of InputTokens that the provider took from its cache
+	OutputTokens      *int
 }
 
 // Codes of failures that a client may act on.
@@ -132,6 +133,8 @@ const (
 	CodeContentFilter   = "CONTENT_FILTERED"
 	CodeTruncated       = "OUTPUT_TRUNCATED" // cut at the token limit
 	CodeNotJSON         = "OUTPUT_NOT_JSON"
-	CodeAdapter         = "INTERNAL_ERROR" // our own adapter broke down
-	CodeJammed          = "JAMMED"         // demo/inkjet
+	CodeAdapter         = "INTERNAL_ERROR"  // our own adapter broke down
+	CodePromptTooLong   = "PROMPT_TOO_LONG" // does not fit the context window beside its output budget; not sent
+	CodeSecretEchoed    = "SECRET_ECHOED"   // the answer holds our API key
+	CodeJammed          = "JAMMED"          // demo/inkjet
 )

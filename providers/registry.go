@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/providers/tokenizer"
 )
 
 // Factory builds the sender of one configured provider. It opens no connection.
@@ -22,6 +24,8 @@ type Target struct {
 	Model    Model
 	Config   Config // the provider's, defaults filled in; its APIKey is empty
 	Sender   Provider
+	// Tokenizer counts the model's tokens: a tokenizer.Local, or one that asks the provider. Nil: none is configured.
+	Tokenizer tokenizer.Counter
 }
 
 // Registry holds the configured targets. It does not change after NewRegistry and is safe for concurrent use.
@@ -56,23 +60,47 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 		if bad {
 			continue
 		}
+		counters, err := newTokenizers(c, path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		sender, err := factory(c)
 		if err != nil {
 			errs = append(errs, underPath(path, err))
 			continue
 		}
+		sender = Secret(c.APIKey).keep(sender)
 		public := c
 		public.APIKey = ""
-		for _, m := range c.Models {
+		for n, m := range c.Models {
 			id := c.Name + "/" + m.Name
 			r.byID[id] = len(r.targets)
-			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender})
+			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[n]})
 		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	return r, nil
+}
+
+// newTokenizers returns one for each model, nil where none is configured.
+func newTokenizers(c Config, path string) ([]tokenizer.Counter, error) {
+	list := make([]tokenizer.Counter, len(c.Models))
+	var errs []error
+	for i, m := range c.Models {
+		if m.Tokenizer == "" {
+			continue
+		}
+		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout})
+		if err != nil {
+			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i), err.Error()})
+			continue
+		}
+		list[i] = t
+	}
+	return list, errors.Join(errs...)
 }
 
 // underPath puts a factory's ConfigError, whose path is a field's name, under the provider's path.
@@ -97,8 +125,8 @@ func (r *Registry) Lookup(target string) (Target, bool) {
 func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
-// depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices) and
-// the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
+// depends on: target, kind, base URL, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices), the
+// currency and the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
 // contract run can observe: linger, presume_dead_after, idempotent, max_concurrency and circuit_breaker.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
 	t, ok := r.Lookup(target)
@@ -112,6 +140,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		ContextWindow, MaxOutputTokens int
 		Tokenizer                      string
 		InputPrice, OutputPrice        string
+		CachedInputPrice, Currency     string
 		Ack, Idle, Total               time.Duration
 	}{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
@@ -119,6 +148,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		t.Model.ContextWindow, t.Model.MaxOutputTokens,
 		t.Model.Tokenizer,
 		canonicalPrice(t.Model.PricePerMillion.Input), canonicalPrice(t.Model.PricePerMillion.Output),
+		canonicalPrice(t.Model.PricePerMillion.CachedInput), t.Config.Currency,
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
 	})
 	if err != nil {

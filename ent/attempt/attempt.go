@@ -40,6 +40,8 @@ const (
 	FieldErrorRetryAfterMs = "error_retry_after_ms"
 	// FieldInputTokens holds the string denoting the input_tokens field in the database.
 	FieldInputTokens = "input_tokens"
+	// FieldCachedInputTokens holds the string denoting the cached_input_tokens field in the database.
+	FieldCachedInputTokens = "cached_input_tokens"
 	// FieldOutputTokens holds the string denoting the output_tokens field in the database.
 	FieldOutputTokens = "output_tokens"
 	// FieldCost holds the string denoting the cost field in the database.
@@ -119,6 +121,7 @@ var Columns = []string{
 	FieldErrorRetryable,
 	FieldErrorRetryAfterMs,
 	FieldInputTokens,
+	FieldCachedInputTokens,
 	FieldOutputTokens,
 	FieldCost,
 	FieldCurrency,
@@ -291,6 +294,11 @@ func ByErrorRetryAfterMs(opts ...sql.OrderTermOption) OrderOption {
 // ByInputTokens orders the results by the input_tokens field.
 func ByInputTokens(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldInputTokens, opts...).ToFunc()
+}
+
+// ByCachedInputTokens orders the results by the cached_input_tokens field.
+func ByCachedInputTokens(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCachedInputTokens, opts...).ToFunc()
 }
 
 // ByOutputTokens orders the results by the output_tokens field.

@@ -110,6 +110,11 @@ func InputTokens(v int) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldInputTokens, v))
 }
 
+// CachedInputTokens applies equality check predicate on the "cached_input_tokens" field. It's identical to CachedInputTokensEQ.
+func CachedInputTokens(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldCachedInputTokens, v))
+}
+
 // OutputTokens applies equality check predicate on the "output_tokens" field. It's identical to OutputTokensEQ.
 func OutputTokens(v int) predicate.Attempt {
 	return predicate.Attempt(sql.FieldEQ(FieldOutputTokens, v))
@@ -713,6 +718,56 @@ func InputTokensIsNil() predicate.Attempt {
 // InputTokensNotNil applies the NotNil predicate on the "input_tokens" field.
 func InputTokensNotNil() predicate.Attempt {
 	return predicate.Attempt(sql.FieldNotNull(FieldInputTokens))
+}
+
+// CachedInputTokensEQ applies the EQ predicate on the "cached_input_tokens" field.
+func CachedInputTokensEQ(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldEQ(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensNEQ applies the NEQ predicate on the "cached_input_tokens" field.
+func CachedInputTokensNEQ(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNEQ(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensIn applies the In predicate on the "cached_input_tokens" field.
+func CachedInputTokensIn(vs ...int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldIn(FieldCachedInputTokens, vs...))
+}
+
+// CachedInputTokensNotIn applies the NotIn predicate on the "cached_input_tokens" field.
+func CachedInputTokensNotIn(vs ...int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotIn(FieldCachedInputTokens, vs...))
+}
+
+// CachedInputTokensGT applies the GT predicate on the "cached_input_tokens" field.
+func CachedInputTokensGT(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGT(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensGTE applies the GTE predicate on the "cached_input_tokens" field.
+func CachedInputTokensGTE(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldGTE(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensLT applies the LT predicate on the "cached_input_tokens" field.
+func CachedInputTokensLT(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLT(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensLTE applies the LTE predicate on the "cached_input_tokens" field.
+func CachedInputTokensLTE(v int) predicate.Attempt {
+	return predicate.Attempt(sql.FieldLTE(FieldCachedInputTokens, v))
+}
+
+// CachedInputTokensIsNil applies the IsNil predicate on the "cached_input_tokens" field.
+func CachedInputTokensIsNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldIsNull(FieldCachedInputTokens))
+}
+
+// CachedInputTokensNotNil applies the NotNil predicate on the "cached_input_tokens" field.
+func CachedInputTokensNotNil() predicate.Attempt {
+	return predicate.Attempt(sql.FieldNotNull(FieldCachedInputTokens))
 }
 
 // OutputTokensEQ applies the EQ predicate on the "output_tokens" field.

@@ -22,6 +22,7 @@ var (
 		{Name: "error_retryable", Type: field.TypeBool, Nullable: true},
 		{Name: "error_retry_after_ms", Type: field.TypeInt, Nullable: true},
 		{Name: "input_tokens", Type: field.TypeInt, Nullable: true},
+		{Name: "cached_input_tokens", Type: field.TypeInt, Nullable: true},
 		{Name: "output_tokens", Type: field.TypeInt, Nullable: true},
 		{Name: "cost", Type: field.TypeString, Nullable: true},
 		{Name: "currency", Type: field.TypeString, Nullable: true},
@@ -49,7 +50,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "attempts_jobs_attempts",
-				Columns:    []*schema.Column{AttemptsColumns[28]},
+				Columns:    []*schema.Column{AttemptsColumns[29]},
 				RefColumns: []*schema.Column{JobsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -58,12 +59,12 @@ var (
 			{
 				Name:    "attempt_job_id_number",
 				Unique:  true,
-				Columns: []*schema.Column{AttemptsColumns[28], AttemptsColumns[1]},
+				Columns: []*schema.Column{AttemptsColumns[29], AttemptsColumns[1]},
 			},
 			{
 				Name:    "attempt_one_starting",
 				Unique:  true,
-				Columns: []*schema.Column{AttemptsColumns[28]},
+				Columns: []*schema.Column{AttemptsColumns[29]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'STARTING'",
 				},
@@ -71,7 +72,7 @@ var (
 			{
 				Name:    "attempt_leased",
 				Unique:  false,
-				Columns: []*schema.Column{AttemptsColumns[24]},
+				Columns: []*schema.Column{AttemptsColumns[25]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "lease_expires_at IS NOT NULL",
 				},
@@ -79,7 +80,7 @@ var (
 			{
 				Name:    "attempt_waiting",
 				Unique:  false,
-				Columns: []*schema.Column{AttemptsColumns[15]},
+				Columns: []*schema.Column{AttemptsColumns[16]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'STARTING'",
 				},
@@ -87,7 +88,7 @@ var (
 			{
 				Name:    "attempt_unknown",
 				Unique:  false,
-				Columns: []*schema.Column{AttemptsColumns[25]},
+				Columns: []*schema.Column{AttemptsColumns[26]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'UNKNOWN'",
 				},
@@ -95,7 +96,7 @@ var (
 			{
 				Name:    "attempt_state_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{AttemptsColumns[4], AttemptsColumns[14]},
+				Columns: []*schema.Column{AttemptsColumns[4], AttemptsColumns[15]},
 			},
 		},
 	}

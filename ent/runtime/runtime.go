@@ -46,15 +46,15 @@ func init() {
 	// attempt.JobVersionValidator is a validator for the "job_version" field. It is called by the builders before save.
 	attempt.JobVersionValidator = attemptDescJobVersion.Validators[0].(func(int) error)
 	// attemptDescCreatedAt is the schema descriptor for created_at field.
-	attemptDescCreatedAt := attemptFields[15].Descriptor()
+	attemptDescCreatedAt := attemptFields[16].Descriptor()
 	// attempt.DefaultCreatedAt holds the default value on creation for the created_at field.
 	attempt.DefaultCreatedAt = attemptDescCreatedAt.Default.(func() time.Time)
 	// attemptDescDueAt is the schema descriptor for due_at field.
-	attemptDescDueAt := attemptFields[16].Descriptor()
+	attemptDescDueAt := attemptFields[17].Descriptor()
 	// attempt.DefaultDueAt holds the default value on creation for the due_at field.
 	attempt.DefaultDueAt = attemptDescDueAt.Default.(func() time.Time)
 	// attemptDescAsked is the schema descriptor for asked field.
-	attemptDescAsked := attemptFields[27].Descriptor()
+	attemptDescAsked := attemptFields[28].Descriptor()
 	// attempt.DefaultAsked holds the default value on creation for the asked field.
 	attempt.DefaultAsked = attemptDescAsked.Default.(int)
 	// attempt.AskedValidator is a validator for the "asked" field. It is called by the builders before save.

@@ -47,6 +47,8 @@ func (Attempt) Fields() []ent.Field {
 		field.Bool("error_retryable").Optional().Nillable().Annotations(internal),
 		field.Int("error_retry_after_ms").Optional().Nillable().Annotations(internal),
 		field.Int("input_tokens").Optional().Nillable().Annotations(internal),
+		field.Int("cached_input_tokens").Optional().Nillable().Annotations(internal).
+			Comment("The part of input_tokens that the provider took from its cache."),
 		field.Int("output_tokens").Optional().Nillable().Annotations(internal),
 		field.String("cost").Optional().Nillable().Annotations(internal),
 		field.String("currency").Optional().Nillable().Annotations(internal),

@@ -242,10 +242,11 @@ type ComplexityRoot struct {
 	}
 
 	Usage struct {
-		Cost         func(childComplexity int) int
-		Currency     func(childComplexity int) int
-		InputTokens  func(childComplexity int) int
-		OutputTokens func(childComplexity int) int
+		CachedInputTokens func(childComplexity int) int
+		Cost              func(childComplexity int) int
+		Currency          func(childComplexity int) int
+		InputTokens       func(childComplexity int) int
+		OutputTokens      func(childComplexity int) int
 	}
 
 	Viewer struct {
@@ -1098,6 +1099,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Task.Version(childComplexity), true
 
+	case "Usage.cachedInputTokens":
+		if e.ComplexityRoot.Usage.CachedInputTokens == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Usage.CachedInputTokens(childComplexity), true
 	case "Usage.cost":
 		if e.ComplexityRoot.Usage.Cost == nil {
 			break
@@ -1870,7 +1877,8 @@ extend type Job {
   """
   events(after: Int, first: Int): [JobEvent!]!
   """
-  The sum over the attempts; the cost only where all attempts were billed in one currency.
+  The sum of what is known of the attempts, losers and failures among them. The cost is null if attempts were billed in
+  different currencies; an attempt whose cost is null is not part of it.
   """
   usage: Usage
   """
@@ -1918,8 +1926,15 @@ type JobEvent {
   detail: JSON
 }
 
+"""
+What was billed, as far as the provider told it.
+"""
 type Usage {
   inputTokens: Int
+  """
+  The part of inputTokens that the provider took from its cache, null if it did not tell.
+  """
+  cachedInputTokens: Int
   outputTokens: Int
   """
   A decimal number, exact.
@@ -2409,6 +2424,8 @@ func (ec *executionContext) childFields_Usage(ctx context.Context, field graphql
 	switch field.Name {
 	case "inputTokens":
 		return ec.fieldContext_Usage_inputTokens(ctx, field)
+	case "cachedInputTokens":
+		return ec.fieldContext_Usage_cachedInputTokens(ctx, field)
 	case "outputTokens":
 		return ec.fieldContext_Usage_outputTokens(ctx, field)
 	case "cost":

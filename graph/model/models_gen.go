@@ -243,9 +243,12 @@ type Task struct {
 	Fallbacks    []string        `json:"fallbacks"`
 }
 
+// What was billed, as far as the provider told it.
 type Usage struct {
-	InputTokens  *int `json:"inputTokens,omitempty"`
-	OutputTokens *int `json:"outputTokens,omitempty"`
+	InputTokens *int `json:"inputTokens,omitempty"`
+	// The part of inputTokens that the provider took from its cache, null if it did not tell.
+	CachedInputTokens *int `json:"cachedInputTokens,omitempty"`
+	OutputTokens      *int `json:"outputTokens,omitempty"`
 	// A decimal number, exact.
 	Cost     *string `json:"cost,omitempty"`
 	Currency *string `json:"currency,omitempty"`

@@ -106,7 +106,7 @@ func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Qu
 		return nil, nil, err
 	}
 	return jobs.New(jobs.Deps{
-		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Callbacks: hooks,
+		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Prices: prices{p.registry}, Callbacks: hooks,
 		Notifier: n, Metrics: m, Logger: p.log,
 	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), MaxAttempts: p.cfg.MaxAttempts}), attempts, nil
 }
@@ -129,13 +129,15 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 		c := providers.Config{
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
-			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency,
+			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
 			CircuitBreaker: providers.CircuitBreaker(p.CircuitBreaker),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
 				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer,
-				PricePerMillion: providers.Price{Input: string(m.PricePerMillion.Input), Output: string(m.PricePerMillion.Output)},
+				PricePerMillion: providers.Price{
+					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),
+				},
 			})
 		}
 		list = append(list, c)

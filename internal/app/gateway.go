@@ -26,7 +26,6 @@ import (
 	"github.com/docket-gateway/docket/internal/telemetry"
 	"github.com/docket-gateway/docket/internal/transport"
 	"github.com/docket-gateway/docket/internal/web"
-	"github.com/docket-gateway/docket/providers"
 )
 
 type clock = func() time.Time
@@ -142,16 +141,6 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	return outer, nil
 }
 
-func newCallbacks(cfg *config.Config, service *jobs.Service, log *slog.Logger) (*callbacks.Handler, error) {
-	o := callbacks.Options{Secrets: map[string][]string{}, BodyLimit: int64(cfg.Limits.Body), Logger: log}
-	for _, p := range cfg.Providers {
-		for _, s := range p.CallbackSecrets {
-			o.Secrets[p.Name] = append(o.Secrets[p.Name], s.Reveal())
-		}
-	}
-	return callbacks.New(service, o)
-}
-
 func watchBacklog(cfg *config.Config, metrics *telemetry.Metrics, service *jobs.Service, log *slog.Logger) {
 	var names []string
 	for _, p := range cfg.Providers {
@@ -240,22 +229,4 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	}
 	g.background.Wait()
 	return errors.Join(stopped, err, g.store.Close())
-}
-
-// known answers for the configured targets.
-type known struct{ *providers.Registry }
-
-// Known reports whether this process can send to the target.
-func (k known) Known(target string) bool {
-	_, ok := k.Lookup(target)
-	return ok
-}
-
-// Targets lists the configured targets.
-func (k known) Targets() []graph.Target {
-	var out []graph.Target
-	for _, t := range k.Registry.Targets() {
-		out = append(out, graph.Target{ID: t.ID, Provider: t.Provider, Model: t.Model.Name, Available: true})
-	}
-	return out
 }

@@ -27,8 +27,9 @@ type message struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Usage *struct {
-		InputTokens  *int `json:"inputTokens"`
-		OutputTokens *int `json:"outputTokens"`
+		InputTokens       *int `json:"inputTokens"`
+		CachedInputTokens *int `json:"cachedInputTokens"`
+		OutputTokens      *int `json:"outputTokens"`
 	} `json:"usage"`
 	ProviderRequestID *string `json:"providerRequestId"`
 }
@@ -60,7 +61,7 @@ func (m message) outcome() jobs.Outcome {
 		o.Output = json.RawMessage(*m.Output)
 	}
 	if m.Usage != nil {
-		o.Usage = jobs.Usage{InputTokens: m.Usage.InputTokens, OutputTokens: m.Usage.OutputTokens}
+		o.Usage = jobs.Usage(*m.Usage)
 	}
 	if m.ProviderRequestID != nil {
 		o.ProviderRequestID = *m.ProviderRequestID

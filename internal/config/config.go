@@ -36,6 +36,7 @@ type Provider struct {
 	Kind             string         `yaml:"kind"`               // one of Kinds
 	BaseURL          string         `yaml:"base_url"`           // https, or http on loopback
 	APIKeyEnv        string         `yaml:"api_key_env"`        // the name of an environment variable, never a key
+	APIKeyFile       string         `yaml:"api_key_file"`       // the path of a file with the key, in place of APIKeyEnv
 	AckTimeout       time.Duration  `yaml:"ack_timeout"`        // 1ms to 10m
 	IdleTimeout      time.Duration  `yaml:"idle_timeout"`       // 1ms to 1h
 	TotalTimeout     time.Duration  `yaml:"total_timeout"`      // 1ms to 24h, not below the two above
@@ -44,11 +45,13 @@ type Provider struct {
 	Idempotent       bool           `yaml:"idempotent"`
 	MaxConcurrency   int            `yaml:"max_concurrency"` // 1 to 10000
 	CircuitBreaker   CircuitBreaker `yaml:"circuit_breaker"`
+	Currency         string         `yaml:"currency"` // of the models' prices, an ISO 4217 code
 	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
 
-	// APIKey is what the variable that APIKeyEnv names held when the configuration was loaded; it is not a key of the file.
+	// APIKey is what the variable that APIKeyEnv names, or the file APIKeyFile, held when the configuration was loaded; it is
+	// not a key of the configuration.
 	APIKey Secret `yaml:"-"`
 	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
 	CallbackSecrets []Secret `yaml:"-"`
@@ -69,10 +72,11 @@ type Model struct {
 	PricePerMillion Prices `yaml:"price_per_million"` //
 }
 
-// Prices are per million tokens; both or none.
+// Prices are per million tokens; input and output or none.
 type Prices struct {
-	Input  Price `yaml:"input"`
-	Output Price `yaml:"output"`
+	Input       Price `yaml:"input"`
+	CachedInput Price `yaml:"cached_input"` // empty: the same as Input
+	Output      Price `yaml:"output"`
 }
 
 // Webhooks say whether and where completions are told.
@@ -151,6 +155,6 @@ func Default() *Config {
 func defaultProvider() Provider {
 	return Provider{
 		AckTimeout: 10 * time.Second, IdleTimeout: 20 * time.Second, TotalTimeout: 120 * time.Second, Linger: 120 * time.Second,
-		MaxConcurrency: 32, CircuitBreaker: CircuitBreaker{Failures: 5, OpenFor: time.Minute},
+		MaxConcurrency: 32, Currency: "USD", CircuitBreaker: CircuitBreaker{Failures: 5, OpenFor: time.Minute},
 	}
 }

@@ -62,7 +62,7 @@ func TestExampleFileLoadsWithEverythingInUse(t *testing.T) {
 	require.NoError(t, cfg.RequireKeys())
 	require.Len(t, cfg.Providers, 3)
 	require.Equal(t, secretA, cfg.Providers[1].CallbackSecrets[0].Reveal())
-	require.Equal(t, Prices{Input: "0.15", Output: "0.60"}, cfg.Providers[1].Models[0].PricePerMillion)
+	require.Equal(t, Prices{Input: "0.15", CachedInput: "0.075", Output: "0.60"}, cfg.Providers[1].Models[0].PricePerMillion)
 	require.Equal(t, "local", cfg.Providers[2].Name)
 }
 

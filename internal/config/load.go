@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -51,7 +52,11 @@ func Load(path string, environ []string) (*Config, error) {
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
 		// A key read from a mounted file often ends in a line break, which no header can carry.
-		p.APIKey = NewSecret(strings.TrimSpace(env.values[p.APIKeyEnv]))
+		key := env.values[p.APIKeyEnv]
+		if p.APIKeyFile != "" {
+			key = keyFile(p.APIKeyFile)
+		}
+		p.APIKey = NewSecret(strings.TrimSpace(key))
 	}
 	cfg.Warnings = env.unknown(cfg)
 	if w := cfg.Webhooks; w.SecretEnv != "" && w.SecretEnv != Default().Webhooks.SecretEnv && len(w.Secrets) == 0 {
@@ -60,13 +65,33 @@ func Load(path string, environ []string) (*Config, error) {
 	return cfg, nil
 }
 
-// RequireKeys returns an error for each provider whose API key or callback secret variable is not set. It is apart from
+// maxKeyFile bounds the file of a key, in bytes.
+const maxKeyFile = 64 << 10
+
+// keyFile returns what the file holds, nothing if it cannot be read: RequireKeys complains where the key is needed.
+func keyFile(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	key, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil || len(key) > maxKeyFile {
+		return ""
+	}
+	return string(key)
+}
+
+// RequireKeys returns an error for each provider whose API key or callback secret is not there. It is apart from
 // Load, because `docket migrate` and `docket version` work without keys.
 func (c *Config) RequireKeys() error {
 	var errs []error
 	for i, p := range c.Providers {
 		if p.APIKeyEnv != "" && !p.APIKey.IsSet() {
 			errs = append(errs, fmt.Errorf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv))
+		}
+		if p.APIKeyFile != "" && !p.APIKey.IsSet() { // not repeated: somebody may have put the key itself there
+			errs = append(errs, fmt.Errorf("providers[%d].api_key_file: the file cannot be read, is empty or larger than 64 KiB", i))
 		}
 		if p.CallbackSecretEnv != "" && len(p.CallbackSecrets) == 0 {
 			errs = append(errs, fmt.Errorf("providers[%d].callback_secret_env: the environment variable %s is not set", i, p.CallbackSecretEnv))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,5 +176,31 @@ func TestLoadErrorsHoldNoPassword(t *testing.T) {
 		_, err := Load(write(t, text), nil)
 		require.ErrorIs(t, err, ErrInvalid, text)
 		require.NotContains(t, err.Error(), password)
+	}
+}
+
+func TestLoadReadsAKeyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, tc := range map[string]struct{ content, want string }{
+		"key":   {" sk-from-a-file\n", "sk-from-a-file"},
+		"empty": {"\n", ""},
+		"huge":  {strings.Repeat("k", maxKeyFile+1), ""},
+		"none":  {"", ""},
+	} {
+		path := filepath.Join(dir, name)
+		if name != "none" {
+			require.NoError(t, os.WriteFile(path, []byte(tc.content), 0o600))
+		}
+		cfg, err := Load(write(t, strings.Replace(minimal, "    models", "    api_key_file: "+path+"\n    models", 1)), nil)
+		require.NoError(t, err, "commands that need no key work without it")
+		require.Equal(t, tc.want, cfg.Providers[0].APIKey.Reveal(), name)
+		if tc.want == "" {
+			err := cfg.RequireKeys()
+			require.EqualError(t, err, "providers[0].api_key_file: the file cannot be read, is empty or larger than 64 KiB")
+			continue
+		}
+		require.NoError(t, cfg.RequireKeys())
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg.Providers, cfg.Providers), "sk-from-a-file")
 	}
 }

@@ -24,6 +24,7 @@ var (
 
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 	modelName    = regexp.MustCompile(`^[!-~]{1,255}$`)
+	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 	tokenizer    = regexp.MustCompile(`^[!-~]{0,255}$`)
 	// Capitals only: most providers' keys would pass for a variable's name otherwise, and names are printed.
 	variableName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,254}$`)
@@ -126,6 +127,9 @@ func (l *loader) provider(path string, p Provider) {
 	l.number(path+".max_concurrency", p.MaxConcurrency, 1, 10_000)
 	l.number(path+".circuit_breaker.failures", p.CircuitBreaker.Failures, 0, 1000)
 	l.duration(path+".circuit_breaker.open_for", p.CircuitBreaker.OpenFor, time.Second, time.Hour)
+	if !currencyCode.MatchString(p.Currency) {
+		l.problem(path+".currency", "must be an ISO 4217 code in capitals, such as USD")
+	}
 	if len(p.Models) == 0 {
 		l.problem(path+".models", "must hold at least one model")
 	}
@@ -146,13 +150,19 @@ func (l *loader) endpoint(path string, p Provider) {
 		if p.APIKeyEnv != "" {
 			l.problem(path+".api_key_env", "must be left out: demo is simulated and calls nobody")
 		}
+		if p.APIKeyFile != "" {
+			l.problem(path+".api_key_file", "must be left out: demo is simulated and calls nobody")
+		}
 		return
 	}
 	l.baseURL(path+".base_url", p.BaseURL)
 	switch {
+	case p.APIKeyEnv != "" && p.APIKeyFile != "":
+		l.problem(path+".api_key_file", "api_key_env says already where the key is")
+	case p.APIKeyFile != "":
 	case p.APIKeyEnv == "":
 		if slices.Contains(needsKey, p.Kind) {
-			l.problem(path+".api_key_env", "must name the environment variable that holds the key")
+			l.problem(path+".api_key_env", "must name the environment variable that holds the key, or api_key_file the file")
 		}
 	case !variableName.MatchString(p.APIKeyEnv):
 		// Not repeated: somebody may have put the key itself here.
@@ -199,8 +209,11 @@ func (l *loader) model(path string, m Model) {
 	if !tokenizer.MatchString(m.Tokenizer) {
 		l.problem(path+".tokenizer", "must be at most 255 printable ASCII characters without spaces")
 	}
-	if (m.PricePerMillion.Input == "") != (m.PricePerMillion.Output == "") {
+	switch price := m.PricePerMillion; {
+	case (price.Input == "") != (price.Output == ""):
 		l.problem(path+".price_per_million", "must hold both input and output, or be left out")
+	case price.Input == "" && price.CachedInput != "":
+		l.problem(path+".price_per_million.cached_input", "needs input and output beside it")
 	}
 }
 

@@ -149,7 +149,7 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 	defer cancel()
 	o, err := r.Retrieve(ctx, providers.Query{
 		AttemptID: asked.Attempt.ID, Handle: *asked.Attempt.ProviderHandle, Model: target.Model.Name,
-		MaxOutputTokens: asked.Task.MaxOutputTokens,
+		MaxOutputTokens: target.Model.OutputBudget(asked.Task.MaxOutputTokens),
 		Traceparent:     tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
 	})
 	if err != nil || o.Kind != providers.Completed && o.Kind != providers.Failed {

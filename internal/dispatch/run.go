@@ -87,7 +87,7 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 		// used is kept.
 		return
 	}
-	if outcome.Kind == providers.Unknown && r.unknown {
+	if outcome.Kind == providers.Unknown && r.unknown && outcome.Usage == nil {
 		return // said before, when it happened
 	}
 	d.settle(ctx, log, l.Attempt.ID, translate(outcome))
@@ -113,10 +113,13 @@ func (d *Dispatcher) prepare(l *jobs.Lease) (providers.Target, providers.Request
 	if err != nil {
 		return target, providers.Request{}, &jobs.Failure{Code: codePrompt, Message: "The task's prompt could not be rendered from this input."}
 	}
+	if f := target.CheckWindow(prompt.System, prompt.User, l.Task.MaxOutputTokens); f != nil {
+		return target, providers.Request{}, failure(f)
+	}
 	return target, providers.Request{
 		AttemptID: l.Attempt.ID, Task: l.Task.Name, Model: target.Model.Name,
 		System: prompt.System, Prompt: prompt.User, Input: l.Job.Input, Schema: l.Task.OutputSchemaJSON,
-		Temperature: l.Task.Temperature, MaxOutputTokens: l.Task.MaxOutputTokens,
+		Temperature: l.Task.Temperature, MaxOutputTokens: target.Model.OutputBudget(l.Task.MaxOutputTokens),
 		Traceparent: tracecontext.OfAttempt(l.Job.ID, traceparent(l.Job), l.Attempt.ID),
 	}, nil
 }
@@ -237,7 +240,7 @@ func (d *Dispatcher) release(ctx context.Context, l *jobs.Lease, log *slog.Logge
 func translate(o providers.Outcome) jobs.Outcome {
 	out := jobs.Outcome{ProviderRequestID: o.ProviderRequestID}
 	if o.Usage != nil {
-		out.Usage = jobs.Usage{InputTokens: o.Usage.InputTokens, OutputTokens: o.Usage.OutputTokens}
+		out.Usage = jobs.Usage(*o.Usage)
 	}
 	if o.Kind == providers.Completed {
 		out.Output = o.Output

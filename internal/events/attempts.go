@@ -87,7 +87,7 @@ func asOf(row *ent.Attempt, e *ent.JobEvent) *ent.Attempt {
 	}
 	a.State = state
 	a.FinishedAt = nil
-	a.InputTokens, a.OutputTokens, a.Cost, a.Currency = nil, nil, nil, nil
+	a.InputTokens, a.CachedInputTokens, a.OutputTokens, a.Cost, a.Currency = nil, nil, nil, nil, nil
 	a.ErrorCode, a.ErrorMessage, a.ErrorRetryable, a.ErrorRetryAfterMs = nil, nil, nil, nil
 	if state == attempt.StateSTARTING {
 		a.AcknowledgedAt, a.ProviderRequestID = nil, nil

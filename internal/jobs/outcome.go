@@ -40,12 +40,6 @@ type Failure struct {
 	RetryAfter time.Duration // 0 if the provider did not say
 }
 
-// Usage is what an attempt used. Nil counts were not told.
-type Usage struct {
-	InputTokens  *int
-	OutputTokens *int
-}
-
 // Outcome is what is known of an attempt. With a nil Failure it is a complete answer.
 type Outcome struct {
 	Output            json.RawMessage
@@ -135,17 +129,20 @@ func setFailure(f *Failure) func(*ent.AttemptUpdate) {
 	}
 }
 
-func setUsage(o Outcome) func(*ent.AttemptUpdate) {
+func setRequestID(o Outcome) func(*ent.AttemptUpdate) {
 	return func(u *ent.AttemptUpdate) {
-		u.SetNillableInputTokens(o.Usage.InputTokens).SetNillableOutputTokens(o.Usage.OutputTokens)
 		if o.ProviderRequestID != "" {
 			u.SetProviderRequestID(o.ProviderRequestID)
 		}
 	}
 }
 
-func both(f, g func(*ent.AttemptUpdate)) func(*ent.AttemptUpdate) {
-	return func(u *ent.AttemptUpdate) { f(u); g(u) }
+func all(fs ...func(*ent.AttemptUpdate)) func(*ent.AttemptUpdate) {
+	return func(u *ent.AttemptUpdate) {
+		for _, f := range fs {
+			f(u)
+		}
+	}
 }
 
 func failureDetail(f *Failure) detail {

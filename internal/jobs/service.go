@@ -67,13 +67,14 @@ type Metrics interface {
 	AttemptSettled(state, via string)
 }
 
-// Deps are the service's collaborators. All but Callbacks are required.
+// Deps are the service's collaborators. All but Prices and Callbacks are required.
 type Deps struct {
 	Store     *store.Store
 	Catalog   *tasks.Catalog
 	Queue     Queue
 	Gate      Gate
 	Targets   Targets
+	Prices    Prices    // nil: nothing has a price
 	Callbacks Callbacks // nil: no callback URL is taken
 	Notifier  Notifier
 	Metrics   Metrics
@@ -96,6 +97,7 @@ type Service struct {
 	queue     Queue
 	gate      Gate
 	targets   Targets
+	prices    Prices
 	callbacks Callbacks
 	notifier  Notifier
 	metrics   Metrics
@@ -118,8 +120,11 @@ func New(d Deps, o Options) *Service {
 	if d.Callbacks == nil {
 		d.Callbacks = noCallbacks{}
 	}
+	if d.Prices == nil {
+		d.Prices = noPrices{}
+	}
 	return &Service{
-		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, callbacks: d.Callbacks,
+		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, prices: d.Prices, callbacks: d.Callbacks,
 		notifier: d.Notifier, metrics: d.Metrics, log: d.Logger,
 		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), maxAttempts: cmp.Or(o.MaxAttempts, 100), sweepBatch: sweepBatch,
 		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,

@@ -102,7 +102,7 @@ func (c *change) won(attemptID string, o Outcome, d detail) error {
 	if before, ok := whileOpen(c.attempts); ok {
 		c.state = before
 	}
-	err = c.move(winner, attempt.StateSUCCEEDED, d, both(setUsage(o), func(u *ent.AttemptUpdate) {
+	err = c.move(winner, attempt.StateSUCCEEDED, d, all(c.setUsage(winner, o.Usage), setRequestID(o), func(u *ent.AttemptUpdate) {
 		u.ClearErrorCode().ClearErrorMessage().ClearErrorRetryable().ClearErrorRetryAfterMs()
 	}))
 	if err != nil {
@@ -124,9 +124,11 @@ func (c *change) won(attemptID string, o Outcome, d detail) error {
 // dropped keeps only the usage of an answer that came too late. An attempt that is still open although its claim failed
 // is SUPERSEDED; one that is terminal stays as it is.
 func (s *Service) dropped(sys context.Context, by viewer.Viewer, a *ent.Attempt, o Outcome) error {
-	s.metrics.RaceLost()
-	s.log.LogAttrs(sys, slog.LevelInfo, "outcome dropped: the attempt or its job was settled before",
-		slog.String("job", a.JobID), slog.String("attempt", a.ID))
+	if !o.Unknown { // that brings no answer, but may tell of usage
+		s.metrics.RaceLost()
+		s.log.LogAttrs(sys, slog.LevelInfo, "outcome dropped: the attempt or its job was settled before",
+			slog.String("job", a.JobID), slog.String("attempt", a.ID))
+	}
 	return s.change(sys, by, a.JobID, func(c *change) error {
 		now, err := c.find(a.ID)
 		if err != nil {
@@ -147,27 +149,6 @@ func (s *Service) dropped(sys context.Context, by viewer.Viewer, a *ent.Attempt,
 	})
 }
 
-// keepUsage raises an attempt's counts. They only grow while a provider works, so the greater one is the later one.
-func (c *change) keepUsage(a *ent.Attempt, u Usage) error {
-	in, out := greater(a.InputTokens, u.InputTokens), greater(a.OutputTokens, u.OutputTokens)
-	if in == nil && out == nil {
-		return nil
-	}
-	err := c.tx.Attempt.Update().Where(attempt.ID(a.ID)).SetNillableInputTokens(in).SetNillableOutputTokens(out).Exec(c.ctx)
-	if err != nil {
-		return fmt.Errorf("keep the usage of attempt %s: %w", a.ID, err)
-	}
-	return nil
-}
-
-// greater returns b if it is more than a, else nil.
-func greater(a, b *int) *int {
-	if b == nil || (a != nil && *a >= *b) {
-		return nil
-	}
-	return b
-}
-
 // unknown records that nobody can tell. It blocks new attempts and leaves the job's version alone, so that a late answer
 // can still win. askAt sets when the provider may be asked at the earliest; nil if it is not known whether a worker still
 // listens.
@@ -176,9 +157,9 @@ func (c *change) unknown(attemptID string, o Outcome, askAt func(*ent.AttemptUpd
 	if err != nil {
 		return err
 	}
-	set := both(setFailure(o.Failure), setUsage(o))
+	set := all(setFailure(o.Failure), c.setUsage(a, o.Usage), setRequestID(o))
 	if askAt != nil {
-		set = both(set, askAt)
+		set = all(set, askAt)
 	}
 	if err := c.move(a, attempt.StateUNKNOWN, failureDetail(o.Failure), set, guards...); err != nil {
 		return err
@@ -197,7 +178,7 @@ func (c *change) failed(attemptID string, o Outcome, d detail, guards ...predica
 	if d == nil {
 		d = failureDetail(o.Failure)
 	}
-	if err := c.move(a, attempt.StateFAILED, d, both(setFailure(o.Failure), setUsage(o)), guards...); err != nil {
+	if err := c.move(a, attempt.StateFAILED, d, all(setFailure(o.Failure), c.setUsage(a, o.Usage), setRequestID(o)), guards...); err != nil {
 		return err
 	}
 	return c.settled(a, o.Failure)

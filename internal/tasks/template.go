@@ -23,41 +23,15 @@ type templateData struct {
 	Schema string // the output schema as compact JSON
 }
 
-// functions are what templates may call besides text/template's own. None of them parses a template, so a job's input
-// stays data whatever it holds.
-var functions = template.FuncMap{
-	"json": encodeJSON,
-	"has":  hasKey,
-	"trim": strings.TrimSpace,
-}
-
-// encodeJSON writes v as JSON without HTML escaping, so that <, > and & reach the model as they are.
-func encodeJSON(v any) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-// hasKey reports whether the object has the key, which templates ask before they read an optional one.
-func hasKey(object any, key string) bool {
-	m, ok := object.(map[string]any)
-	if !ok {
-		return false
-	}
-	_, ok = m[key]
-	return ok
-}
-
 func parseTemplate(name, source string) (*template.Template, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs(functions).Parse(source)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkRoots(t); err != nil {
+		return nil, err
+	}
+	if err := restrict(t); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -39,6 +39,9 @@ type Exchange struct {
 	released <-chan struct{}
 }
 
+// Header is one of the request's headers.
+func (x *Exchange) Header(name string) string { return x.http.Header.Get(name) }
+
 // gone says whether the client went or the server ends.
 func (x *Exchange) gone() bool {
 	select {

@@ -1,0 +1,45 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/ent"
+	"github.com/docket-gateway/docket/graph/model"
+)
+
+func TestTotalUsage(t *testing.T) {
+	t.Parallel()
+	usd, eur := new("USD"), new("EUR")
+	for name, tc := range map[string]struct {
+		attempts []*ent.Attempt
+		want     *model.Usage
+	}{
+		"NothingIsKnown": {[]*ent.Attempt{{}, {}}, nil},
+		"Decimals": {[]*ent.Attempt{
+			{InputTokens: new(1), CachedInputTokens: new(1), OutputTokens: new(0), Cost: new("0.1"), Currency: usd},
+			{InputTokens: new(2), OutputTokens: new(0), Cost: new("0.2"), Currency: usd},
+			{InputTokens: new(3), OutputTokens: new(0), Cost: new("123456781345.679011212222244"), Currency: usd},
+		}, &model.Usage{InputTokens: new(6), CachedInputTokens: new(1), OutputTokens: new(0), Cost: new("123456781345.979011212222244"), Currency: usd}},
+		"AnAttemptWithoutAPrice": {[]*ent.Attempt{
+			{InputTokens: new(1), OutputTokens: new(1), Cost: new("0.1"), Currency: usd}, {InputTokens: new(2), OutputTokens: new(2)},
+		}, &model.Usage{InputTokens: new(3), OutputTokens: new(3), Cost: new("0.1"), Currency: usd}},
+		"TwoCurrencies": {[]*ent.Attempt{
+			{InputTokens: new(1), Cost: new("0.1"), Currency: usd}, {InputTokens: new(2), Cost: new("0.1"), Currency: eur},
+			{InputTokens: new(4), Cost: new("0.1"), Currency: usd},
+		}, &model.Usage{InputTokens: new(7)}},
+		"NoCurrency": {[]*ent.Attempt{{InputTokens: new(1), Cost: new("0.1")}}, &model.Usage{InputTokens: new(1)}},
+		"Free": {[]*ent.Attempt{
+			{InputTokens: new(1), Cost: new("0"), Currency: usd}}, &model.Usage{InputTokens: new(1), Cost: new("0"), Currency: usd}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := totalUsage(tc.attempts)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+	_, err := totalUsage([]*ent.Attempt{{ID: "att_1", Cost: new("a lot"), Currency: usd}})
+	require.ErrorContains(t, err, "att_1")
+}
