@@ -66,8 +66,8 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 		URL:       p.url,
 		Header:    p.header(req),
 		Body:      body,
-		Read:      func(a exchange.Answer) (providers.Outcome, error) { return readAnswer(a, req.MaxOutputTokens) },
-		ReadError: readErrorBody,
+		Read:      func(a exchange.Answer) (providers.Outcome, error) { return ReadAnswer(a, req.MaxOutputTokens) },
+		ReadError: ReadErrorBody,
 	}, r)
 }
 
