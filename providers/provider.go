@@ -130,7 +130,8 @@ const (
 	CodeMalformedAnswer = "MALFORMED_ANSWER"      // complete but not readable: HTML, no choices, broken stream line
 	CodeRefused         = "REFUSED"
 	CodeContentFilter   = "CONTENT_FILTERED"
-	CodeTruncated       = "OUTPUT_TRUNCATED" // cut at the token limit
+	CodeCancelled       = "PROVIDER_CANCELLED" // ended at the provider by somebody, without an answer
+	CodeTruncated       = "OUTPUT_TRUNCATED"   // cut at the token limit
 	CodeNotJSON         = "OUTPUT_NOT_JSON"
 	CodeAdapter         = "INTERNAL_ERROR" // our own adapter broke down
 	CodeJammed          = "JAMMED"         // demo/inkjet
