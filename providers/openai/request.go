@@ -9,8 +9,9 @@ import (
 	"github.com/docket-gateway/docket/providers/openaicompat"
 )
 
-// responsesParams is a request of the Responses API. Nothing is kept at OpenAI unless it runs in the background, which
-// cannot be had without.
+// responsesParams is a request of the Responses API. Nothing is kept at OpenAI unless it runs in the background: then it
+// must be there when it is asked for, longer than the ten minutes that one is kept by itself
+// (https://developers.openai.com/docs/guides/background).
 func (p *Provider) responsesParams(req providers.Request) responses.ResponseNewParams {
 	params := responses.ResponseNewParams{
 		Model: req.Model,

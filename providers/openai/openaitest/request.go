@@ -26,7 +26,6 @@ type request struct {
 	Model        string `json:"model"`
 	Stream       bool   `json:"stream"`
 	Background   bool   `json:"background"`
-	Store        *bool  `json:"store"`
 	Instructions any    `json:"instructions"`
 	Input        string `json:"input"`
 	Text         struct {
@@ -128,13 +127,7 @@ func checkResponses(r *http.Request, body []byte) providertest.Behaviour {
 	if r.Method != http.MethodPost || strings.HasSuffix(r.URL.Path, "/cancel") {
 		return nil
 	}
-	if b := checkRequest[responses.ResponseNewParams](r, body); b != nil {
-		return b
-	}
-	if req := read(body); req.Background && req.Store != nil && !*req.Store {
-		return refuse("store", "background mode requires store to be true")
-	}
-	return nil
+	return checkRequest[responses.ResponseNewParams](r, body)
 }
 
 func checkChat(r *http.Request, body []byte) providertest.Behaviour {

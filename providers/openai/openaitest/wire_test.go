@@ -142,7 +142,6 @@ func TestRefusesWhatTheAPIWouldNotTake(t *testing.T) {
 		"NoModel":                {openaitest.Responses(), "/responses", `{"input":"hi"}`, "model"},
 		"NoJSON":                 {openaitest.Responses(), "/responses", `{`, "not a JSON object"},
 		"TemperatureOfReasoning": {openaitest.Responses(), "/responses", `{"model":"reasoning","input":"hi","temperature":0}`, "'temperature' is not supported"},
-		"BackgroundNotStored":    {openaitest.Responses(), "/responses", `{"model":"m","input":"hi","background":true,"store":false}`, "store"},
 		"ChatUnknownParameter":   {openaitest.Chat(), "/chat/completions", `{"model":"m","messages":[],"max_output_tokens":5}`, "max_output_tokens: not known"},
 		"ChatOldLimit":           {openaitest.Chat(), "/chat/completions", `{"model":"reasoning","messages":[],"max_tokens":5}`, "max_completion_tokens"},
 	} {
