@@ -67,7 +67,9 @@ func outcome(r responses.Response) providers.Outcome {
 	case responses.ResponseStatusCompleted:
 		out.FinishReason = string(r.Status)
 	default:
-		return fail(providers.CodeMalformedAnswer, "the response's status is not known")
+		out.Kind = providers.Unknown // a later version of the API may have more ways to be under way
+		out.Failure = &providers.Failure{Code: providers.CodeMalformedAnswer, Message: "the response's status is not known"}
+		return out
 	}
 
 	output, refused, tool, ok := answer(r)

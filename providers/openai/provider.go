@@ -9,6 +9,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	openai "github.com/openai/openai-go/v3"
@@ -37,6 +38,7 @@ type Provider struct {
 	cfg       providers.Config
 	models    map[string]providers.Model
 	client    *exchange.Client
+	asking    *exchange.Client // for questions, whose late answers nobody waits for
 	responses responses.ResponseService
 	chat      openai.ChatCompletionService
 }
@@ -66,6 +68,8 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 	opts.AckTimeout, opts.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
 	opts.TotalTimeout, opts.Linger = cfg.TotalTimeout, cfg.Linger
 	p := &Provider{cfg: cfg, client: exchange.New(opts), models: map[string]providers.Model{}}
+	opts.Linger = 0
+	p.asking = exchange.New(opts)
 	for _, m := range cfg.Models {
 		p.models[m.Name] = m
 	}
@@ -86,14 +90,24 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 func (p *Provider) AdapterVersion() string { return Version }
 
 // Close closes idle connections.
-func (p *Provider) Close() { p.client.Close() }
+func (p *Provider) Close() {
+	p.client.Close()
+	p.asking.Close()
+}
 
-// Send implements providers.Provider. The acknowledgement is the headers of a 2xx answer.
+// Send implements providers.Provider. The acknowledgement is the headers of a 2xx answer, or in the background the first
+// event, with the response's id as the handle. In the background, a ctx that ends because of providers.ErrAbandoned cancels the
+// response at OpenAI.
 func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.Reporter) providers.Outcome {
-	call := exchange.Call{ReadError: openaicompat.ReadErrorBody}
+	sent, form, err := p.form(req)
+	if err != nil {
+		return providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{
+			Code: providers.CodeSchemaNotSupported, Message: err.Error()}}
+	}
+	call := exchange.Call{ReadError: openaicompat.ReadErrorBody, HandleInBody: p.cfg.Background}
 	switch p.cfg.API {
 	case APIChat:
-		params := p.chatParams(req)
+		params := p.chatParams(sent)
 		call.Send = func(ctx context.Context, c *http.Client) error {
 			return p.chat.NewStreaming(ctx, params, options(c, req.AttemptID, req.Traceparent)...).Err()
 		}
@@ -101,13 +115,21 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 			return openaicompat.ReadAnswer(a, req.MaxOutputTokens)
 		}
 	default:
-		params := p.responsesParams(req)
+		params := p.responsesParams(sent)
 		call.Send = func(ctx context.Context, c *http.Client) error {
 			return p.responses.NewStreaming(ctx, params, options(c, req.AttemptID, req.Traceparent)...).Err()
 		}
 		call.Read = readResponses
 	}
-	return p.client.Do(ctx, call, r)
+	l := &listener{Reporter: r}
+	out := p.client.Do(ctx, call, l)
+	if l.handle != "" && out.Kind == providers.Unknown && errors.Is(context.Cause(ctx), providers.ErrAbandoned) {
+		p.cancel(ctx, l.handle, req.AttemptID, req.Traceparent)
+	}
+	if form != nil && out.Kind == providers.Completed {
+		out.Output = form.Back(out.Output)
+	}
+	return out
 }
 
 // options are those of one request. The attempt's id goes along twice: as the client request id that OpenAI logs, and as

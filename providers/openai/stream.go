@@ -120,6 +120,10 @@ func readStream(body io.Reader, labelled bool, acknowledge func(string)) (provid
 				known.Usage = out.Usage
 				return with(exchange.Malformed("a stream with damaged events")), nil
 			}
+			if out.Kind == providers.Unknown {
+				known.Usage = out.Usage
+				return with(exchange.Malformed("a last event whose response has not ended")), nil
+			}
 			return out, nil
 		case "error":
 			e, ok := readErrorEvent(data)
