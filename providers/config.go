@@ -32,6 +32,8 @@ type Config struct {
 	// servers do not know it. Output is validated here in either case.
 	StrictSchema bool
 
+	ProxyFromEnvironment bool // HTTPS_PROXY and NO_PROXY of the environment are followed
+
 	API        string // which of a kind's protocols is spoken; empty is the kind's default
 	Background bool   // requests are created to run at the provider by themselves and can be asked for by a handle
 

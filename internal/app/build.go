@@ -123,10 +123,12 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency,
+			ProxyFromEnvironment: p.ProxyFromEnvironment, API: p.API, Background: p.Background,
+			StrictSchema: p.StrictSchema.Or(p.Kind == config.KindOpenAI),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
-				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer,
+				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
 				PricePerMillion: providers.Price{Input: string(m.PricePerMillion.Input), Output: string(m.PricePerMillion.Output)},
 			})
 		}

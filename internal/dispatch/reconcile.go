@@ -142,7 +142,7 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 	o, err := r.Retrieve(ctx, providers.Query{
 		AttemptID: asked.Attempt.ID, Handle: *asked.Attempt.ProviderHandle, Model: target.Model.Name,
 		MaxOutputTokens: asked.Task.MaxOutputTokens, Schema: asked.Task.OutputSchemaJSON,
-		Traceparent:     tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
+		Traceparent: tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
 	})
 	if err != nil || o.Kind != providers.Completed && o.Kind != providers.Failed {
 		return out, false, err //nolint:wrapcheck // logged by the caller

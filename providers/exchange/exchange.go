@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"time"
 
 	"github.com/docket-gateway/docket/providers"
@@ -38,8 +39,20 @@ type Options struct {
 	// costs more than a handshake per attempt.
 	ReuseConnections bool
 
+	// ProxyFromEnvironment follows HTTPS_PROXY and NO_PROXY. Base URLs are https or loopback, so a proxy only ever
+	// tunnels, sees nothing but the host's name, and fails before the request is sent.
+	ProxyFromEnvironment bool
+
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer
 	TLS         *tls.Config                                                          // nil: the system's roots
+}
+
+// For returns the options with the settings of a provider's configuration.
+func (o Options) For(cfg providers.Config) Options {
+	o.AckTimeout, o.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
+	o.TotalTimeout, o.Linger = cfg.TotalTimeout, cfg.Linger
+	o.ProxyFromEnvironment = cfg.ProxyFromEnvironment
+	return o
 }
 
 // Client performs exchanges with one provider. It is safe for concurrent use.
@@ -48,8 +61,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client. Proxies are taken from the environment, as is the habit of Go programs: base URLs are https or loopback, so a
-// proxy only ever tunnels, sees nothing but the host's name, and fails before the request is sent.
+// New returns a client.
 func New(opts Options) *Client {
 	dial := opts.DialContext
 	if dial == nil {
@@ -62,11 +74,15 @@ func New(opts Options) *Client {
 	if tlsConfig.ClientSessionCache == nil {
 		tlsConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0) // makes the handshake per attempt a short one
 	}
+	var proxy func(*http.Request) (*url.URL, error)
+	if opts.ProxyFromEnvironment {
+		proxy = http.ProxyFromEnvironment
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &Client{opts: opts, http: &http.Client{
 		Transport: &http.Transport{
-			Proxy:             http.ProxyFromEnvironment,
+			Proxy:             proxy,
 			TLSClientConfig:   tlsConfig,
 			Protocols:         protocols,
 			DisableKeepAlives: !opts.ReuseConnections,

@@ -65,8 +65,7 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 	if cfg.Background && cfg.API != APIResponses {
 		return nil, &providers.ConfigError{Path: "background", Problem: "needs the API " + APIResponses}
 	}
-	opts.AckTimeout, opts.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
-	opts.TotalTimeout, opts.Linger = cfg.TotalTimeout, cfg.Linger
+	opts = opts.For(cfg)
 	p := &Provider{cfg: cfg, client: exchange.New(opts), models: map[string]providers.Model{}}
 	opts.Linger = 0
 	p.asking = exchange.New(opts)

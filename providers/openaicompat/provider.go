@@ -40,8 +40,7 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 	if cfg.BaseURL == "" {
 		return nil, &providers.ConfigError{Path: "base_url", Problem: "is required for the kind " + Kind}
 	}
-	opts.AckTimeout, opts.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
-	opts.TotalTimeout, opts.Linger = cfg.TotalTimeout, cfg.Linger
+	opts = opts.For(cfg)
 	return &Provider{
 		cfg:    cfg,
 		url:    strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions",

@@ -22,6 +22,11 @@ import (
 const responsesRequest = `{"model":"m","input":"hi","instructions":"be kind","temperature":0.5,"stream":true,"store":false}`
 const chatRequest = `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`
 
+// strict is a request with a strict output schema.
+func strict(schema string) string {
+	return `{"model":"m","input":"hi","text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":` + schema + `}}}`
+}
+
 // send posts body and returns the answer.
 func send(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
@@ -142,6 +147,12 @@ func TestRefusesWhatTheAPIWouldNotTake(t *testing.T) {
 		"NoModel":                {openaitest.Responses(), "/responses", `{"input":"hi"}`, "model"},
 		"NoJSON":                 {openaitest.Responses(), "/responses", `{`, "not a JSON object"},
 		"TemperatureOfReasoning": {openaitest.Responses(), "/responses", `{"model":"reasoning","input":"hi","temperature":0}`, "'temperature' is not supported"},
+		"OpenObject":             {openaitest.Responses(), "/responses", strict(`{"type":"object","properties":{},"required":[]}`), "'additionalProperties' is required"},
+		"OptionalProperty":       {openaitest.Responses(), "/responses", strict(`{"type":"object","properties":{"a":{"type":"string"}},"required":[],"additionalProperties":false}`), "'required' is required"},
+		"KeywordInside":          {openaitest.Responses(), "/responses", strict(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","minLength":1}}},"required":["a"],"additionalProperties":false}`), "'minLength' is not permitted"},
+		"NoObject":               {openaitest.Responses(), "/responses", strict(`{"type":"array","items":{"type":"string"}}`), "type: \\\"object\\\""},
+		"UntypedDefinition":      {openaitest.Responses(), "/responses", strict(`{"type":"object","properties":{},"required":[],"additionalProperties":false,"$defs":{"x":{}}}`), "must have a 'type' key"},
+		"UnusualFormat":          {openaitest.Responses(), "/responses", strict(`{"type":"object","properties":{"a":{"type":"string","format":"mine"}},"required":["a"],"additionalProperties":false}`), "format 'mine'"},
 		"ChatUnknownParameter":   {openaitest.Chat(), "/chat/completions", `{"model":"m","messages":[],"max_output_tokens":5}`, "max_output_tokens: not known"},
 		"ChatOldLimit":           {openaitest.Chat(), "/chat/completions", `{"model":"reasoning","messages":[],"max_tokens":5}`, "max_completion_tokens"},
 	} {

@@ -158,6 +158,13 @@ func compare(before, after any, path string, lost *[]string) {
 		for i := range b {
 			compare(b[i], a[i], fmt.Sprintf("%s[%d]", path, i), lost)
 		}
+	case json.Number: // some of the SDK's types go through a double
+		x, errX := b.Float64()
+		a, ok := after.(json.Number)
+		y, errY := a.Float64()
+		if !ok || errX != nil || errY != nil || x != y {
+			*lost = append(*lost, path+": another value")
+		}
 	default:
 		if !reflect.DeepEqual(before, after) {
 			*lost = append(*lost, path+": another value")
