@@ -104,7 +104,7 @@ func outcomes(t *testing.T, a Adapter) {
 		Bubble(t, a, nil, func(t *testing.T, b *Bundle) {
 			b.Server.Enqueue(f.Says(Output), f.Says("```json\n{}\n```"))
 			out := b.Sender.Send(t.Context(), Request(), b.Recorder)
-			require.Equal(t, Output, string(out.Output), "%+v", out.Failure)
+			require.Equal(t, Output, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte
 			require.NotNil(t, out.Usage)
 			require.Equal(t, 11, *out.Usage.InputTokens)
 			require.Equal(t, providertest.Tokens(Output), *out.Usage.OutputTokens)

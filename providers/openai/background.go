@@ -40,8 +40,8 @@ func (p *Provider) Retrieve(ctx context.Context, q providers.Query) (providers.O
 			if err != nil {
 				return providers.Outcome{}, err //nolint:wrapcheck // classified by the exchange
 			}
-			resp, err := decodeResponse(bytes.TrimSpace(raw))
-			if err != nil || resp.ID != q.Handle {
+			resp, ok := decodeResponse(bytes.TrimSpace(raw))
+			if !ok || resp.ID != q.Handle {
 				return exchange.Malformed("something else than the response that was asked for"), nil
 			}
 			read = true

@@ -155,7 +155,7 @@ func TestRetrieve(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, tc.kind, out.Kind, "%+v", out.Failure)
 				if tc.kind == providers.Completed {
-					require.Equal(t, conformance.Output, string(out.Output))
+					require.Equal(t, conformance.Output, string(out.Output)) //nolint:testifylint // to the byte
 					require.Equal(t, 11, *out.Usage.InputTokens)
 				} else {
 					require.Equal(t, tc.code, out.Failure.Code)

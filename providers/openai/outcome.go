@@ -3,8 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/openai/openai-go/v3/packages/respjson"
@@ -14,21 +12,12 @@ import (
 	"github.com/docket-gateway/docket/providers/exchange"
 )
 
-var errNotAResponse = errors.New("openai: not a response")
-
 // decodeResponse decodes with the SDK's type, which takes anything for a response, and says what is none.
-func decodeResponse(raw []byte) (responses.Response, error) {
+func decodeResponse(raw []byte) (responses.Response, bool) {
 	var r responses.Response
-	if !exchange.WellFormed(raw) {
-		return r, errNotAResponse
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, fmt.Errorf("openai: decode a response: %w", err)
-	}
-	if r.Object != "response" || !text(r.JSON.ID) || r.ID == "" || !text(r.JSON.Status) {
-		return r, errNotAResponse
-	}
-	return r, nil
+	ok := exchange.WellFormed(raw) && json.Unmarshal(raw, &r) == nil &&
+		r.Object == "response" && text(r.JSON.ID) && r.ID != "" && text(r.JSON.Status)
+	return r, ok
 }
 
 // text says whether the field is a JSON string: the SDK makes text of numbers too.

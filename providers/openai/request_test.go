@@ -64,13 +64,13 @@ func TestSchemaAsAHint(t *testing.T) {
 			req := conformance.Request()
 			req.Schema = []byte(`{"type":"object","properties":{"z":{"minimum":12345678901234567890.10},"m":{"type":"object","additionalProperties":{"type":"string"}}}}`)
 			out := b.Sender.Send(t.Context(), req, b.Recorder)
-			require.Equal(t, `{"m":null}`, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte
+			require.Equal(t, `{"m":null}`, string(out.Output), "%+v", out.Failure)
 			body := b.Server.Log()[0].Body
 			format := gjson.GetBytes(body, "text.format")
 			if !format.Exists() {
 				format = gjson.GetBytes(body, "response_format.json_schema")
 			}
-			require.Equal(t, string(req.Schema), format.Get("schema").Raw) //nolint:testifylint // to the byte
+			require.Equal(t, string(req.Schema), format.Get("schema").Raw)
 			require.False(t, format.Get("strict").Bool())
 		})
 	})

@@ -49,8 +49,8 @@ func readWhole(body io.Reader, acknowledge func(string)) (providers.Outcome, err
 		return providers.Outcome{}, err
 	}
 	raw = bytes.TrimSpace(raw)
-	resp, err := decodeResponse(raw)
-	if err != nil {
+	resp, ok := decodeResponse(raw)
+	if !ok {
 		if exchange.CutShort(raw) {
 			return exchange.CutOff("the answer's JSON ends early"), nil
 		}
@@ -73,7 +73,7 @@ func readStream(body io.Reader, labelled bool, acknowledge func(string)) (provid
 		out.ProviderRequestID, out.Usage = known.ProviderRequestID, known.Usage
 		return out
 	}
-	any, damaged := false, false
+	came, damaged := false, false
 	for {
 		event, err := events.Next()
 		switch {
@@ -81,14 +81,14 @@ func readStream(body io.Reader, labelled bool, acknowledge func(string)) (provid
 			return with(exchange.Malformed("an event that is too large")), nil
 		case errors.Is(err, io.EOF):
 			// With a clean end and not one event it was no stream at all, unless the server called it one.
-			if !any && events.DamagedLines() > 0 && !labelled {
+			if !came && events.DamagedLines() > 0 && !labelled {
 				return exchange.Malformed("neither a stream nor a response"), nil
 			}
 			return with(exchange.CutOff("the stream ended without its last event")), nil
 		case err != nil:
 			return known, err
 		}
-		any = true
+		came = true
 		data := bytes.TrimSpace(event.Data)
 		if len(data) == 0 {
 			continue
@@ -103,16 +103,16 @@ func readStream(body io.Reader, labelled bool, acknowledge func(string)) (provid
 		}
 		switch head.Type {
 		case "response.created", "response.queued", "response.in_progress":
-			resp, err := decodeResponse(head.Response)
-			if err != nil {
+			resp, ok := decodeResponse(head.Response)
+			if !ok {
 				damaged = true
 				continue
 			}
 			known.ProviderRequestID = resp.ID
 			acknowledge(resp.ID)
 		case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-			resp, err := decodeResponse(head.Response)
-			if err != nil {
+			resp, ok := decodeResponse(head.Response)
+			if !ok {
 				return with(exchange.Malformed("a last event without a response")), nil
 			}
 			out := outcome(resp)

@@ -160,7 +160,7 @@ func TestRoundTripIsIdentity(t *testing.T) {
 			instance, asked := s.draw(t)
 			require.Empty(t, original.ValidateOutput([]byte(instance)), "%s of %s", instance, s.text)
 			require.Empty(t, strict.ValidateOutput([]byte(asked)), "%s of %s", asked, form.Schema)
-			require.Equal(t, instance, string(form.Back([]byte(asked))), s.text) //nolint:testifylint // to the byte
+			require.Equal(t, instance, string(form.Back([]byte(asked))), s.text)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (a *Account) serve(x *providertest.Exchange) {
 	case cancel:
 		a.mu.Lock()
 		r, ok := a.responses[id]
-		if ok {
+		if ok && (r["status"] == "queued" || r["status"] == "in_progress") {
 			a.cancelled = append(a.cancelled, id)
 			r["status"] = "cancelled"
 		}

@@ -98,7 +98,7 @@ func (w *subsetWalk) object(s map[string]any, at string, depth int) {
 	if depth >= 10 {
 		w.say(at, "%d levels of nesting exceeds limit of 10", depth+1)
 	}
-	if s["additionalProperties"] != false {
+	if open, ok := s["additionalProperties"].(bool); open || !ok {
 		w.say(at, "'additionalProperties' is required to be supplied and to be false")
 	}
 	properties, _ := s["properties"].(map[string]any)
