@@ -30,9 +30,14 @@ type Config struct {
 	CircuitBreaker   CircuitBreaker
 	Currency         string // of the models' prices, ISO 4217; empty is the default
 
-	// StrictSchema asks an OpenAI-compatible server for strict schema adherence. Off by default: strict mode accepts
-	// only a part of JSON Schema and many compatible servers do not know it. Output is validated here in either case.
+	// StrictSchema asks for strict schema adherence. Strict mode accepts only a part of JSON Schema and many compatible
+	// servers do not know it. Output is validated here in either case.
 	StrictSchema bool
+
+	ProxyFromEnvironment bool // HTTPS_PROXY and NO_PROXY of the environment are followed
+
+	API        string // which of a kind's protocols is spoken; empty is the kind's default
+	Background bool   // requests are created to run at the provider by themselves and can be asked for by a handle
 
 	Models []Model
 }
@@ -50,6 +55,7 @@ type Model struct {
 	MaxOutputTokens int // tokens; 0 is not known
 	Tokenizer       string
 	PricePerMillion Price
+	Reasoning       bool // thinks before it answers, and takes no temperature
 }
 
 // Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.

@@ -7,6 +7,7 @@ package providers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -23,6 +24,11 @@ type Provider interface {
 	AdapterVersion() string
 }
 
+// ErrAbandoned is the cause of a context that ended because the attempt is settled already: another one won, or it was
+// given up. What still runs at the provider is of no use any more and may be stopped there. A context that ended for another
+// reason, such as a shutdown, leaves it running, to be asked for later.
+var ErrAbandoned = errors.New("providers: the attempt is settled")
+
 // Retriever is a Provider that can be asked later what became of a request.
 type Retriever interface {
 	// Retrieve asks by the handle that came with the acknowledgement. It has no effects and may be called any number of
@@ -36,7 +42,8 @@ type Query struct {
 	AttemptID       string
 	Handle          string
 	Model           string
-	MaxOutputTokens int // as the request had it
+	MaxOutputTokens int             // as the request had it
+	Schema          json.RawMessage // as the request had it
 	Traceparent     string
 }
 
@@ -111,30 +118,32 @@ type Usage struct {
 
 // Codes of failures that a client may act on.
 const (
-	CodeUnreachable     = "PROVIDER_UNREACHABLE"  // DNS, refused, TLS, dial time-out
-	CodeTLS             = "TLS_FAILED"            // certificate verification; not retryable
-	CodeNotSent         = "REQUEST_NOT_SENT"      // never fully written
-	CodeAborted         = "ABORTED"               // our own context ended
-	CodeAckTimeout      = "ACK_TIMEOUT"           // UNKNOWN
-	CodeIdleTimeout     = "IDLE_TIMEOUT"          // UNKNOWN
-	CodeTotalTimeout    = "TOTAL_TIMEOUT"         // UNKNOWN
-	CodeConnectionLost  = "CONNECTION_LOST"       // UNKNOWN
-	CodeTruncatedStream = "STREAM_TRUNCATED"      // UNKNOWN: ended without its end marker
-	CodeGateway         = "GATEWAY_ERROR"         // UNKNOWN: 408, 502, 504, bare 500 and 503
-	CodeBadRequest      = "PROVIDER_REJECTED"     // 400, 404, 413, 422 and other 4xx
-	CodeUnauthorized    = "PROVIDER_UNAUTHORIZED" // 401, 403
-	CodeRateLimited     = "RATE_LIMITED"          // 429
-	CodeQuotaExceeded   = "QUOTA_EXCEEDED"        // 429 that is a spending limit; not retryable
-	CodeRedirected      = "REDIRECTED"            // 3xx
-	CodeProviderError   = "PROVIDER_ERROR"        // 500 with the provider's error body, an error object with 200
-	CodeOverloaded      = "PROVIDER_OVERLOADED"   // 503, 529, in-stream overload
-	CodeMalformedAnswer = "MALFORMED_ANSWER"      // complete but not readable: HTML, no choices, broken stream line
-	CodeRefused         = "REFUSED"
-	CodeContentFilter   = "CONTENT_FILTERED"
-	CodeTruncated       = "OUTPUT_TRUNCATED" // cut at the token limit
-	CodeNotJSON         = "OUTPUT_NOT_JSON"
-	CodeAdapter         = "INTERNAL_ERROR"  // our own adapter broke down
-	CodePromptTooLong   = "PROMPT_TOO_LONG" // does not fit the context window beside its output budget; not sent
-	CodeSecretEchoed    = "SECRET_ECHOED"   // the answer holds our API key
-	CodeJammed          = "JAMMED"          // demo/inkjet
+	CodeUnreachable        = "PROVIDER_UNREACHABLE"  // DNS, refused, TLS, dial time-out
+	CodeTLS                = "TLS_FAILED"            // certificate verification; not retryable
+	CodeNotSent            = "REQUEST_NOT_SENT"      // never fully written
+	CodeSchemaNotSupported = "SCHEMA_NOT_SUPPORTED"  // the output schema has no form that the provider takes; nothing was sent
+	CodeAborted            = "ABORTED"               // our own context ended
+	CodeAckTimeout         = "ACK_TIMEOUT"           // UNKNOWN
+	CodeIdleTimeout        = "IDLE_TIMEOUT"          // UNKNOWN
+	CodeTotalTimeout       = "TOTAL_TIMEOUT"         // UNKNOWN
+	CodeConnectionLost     = "CONNECTION_LOST"       // UNKNOWN
+	CodeTruncatedStream    = "STREAM_TRUNCATED"      // UNKNOWN: ended without its end marker
+	CodeGateway            = "GATEWAY_ERROR"         // UNKNOWN: 408, 502, 504, bare 500 and 503
+	CodeBadRequest         = "PROVIDER_REJECTED"     // 400, 404, 413, 422 and other 4xx
+	CodeUnauthorized       = "PROVIDER_UNAUTHORIZED" // 401, 403
+	CodeRateLimited        = "RATE_LIMITED"          // 429
+	CodeQuotaExceeded      = "QUOTA_EXCEEDED"        // 429 that is a spending limit; not retryable
+	CodeRedirected         = "REDIRECTED"            // 3xx
+	CodeProviderError      = "PROVIDER_ERROR"        // 500 with the provider's error body, an error object with 200
+	CodeOverloaded         = "PROVIDER_OVERLOADED"   // 503, 529, in-stream overload
+	CodeMalformedAnswer    = "MALFORMED_ANSWER"      // complete but not readable: HTML, no choices, broken stream line
+	CodeRefused            = "REFUSED"
+	CodeContentFilter      = "CONTENT_FILTERED"
+	CodeCancelled          = "PROVIDER_CANCELLED" // ended at the provider by somebody, without an answer
+	CodeTruncated          = "OUTPUT_TRUNCATED"   // cut at the token limit
+	CodeNotJSON            = "OUTPUT_NOT_JSON"
+	CodeAdapter            = "INTERNAL_ERROR"  // our own adapter broke down
+	CodePromptTooLong      = "PROMPT_TOO_LONG" // does not fit the context window beside its output budget; not sent
+	CodeSecretEchoed       = "SECRET_ECHOED"   // the answer holds our API key
+	CodeJammed             = "JAMMED"          // demo/inkjet
 )

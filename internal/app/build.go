@@ -22,6 +22,7 @@ import (
 	"github.com/docket-gateway/docket/internal/webhooks"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/demo"
+	"github.com/docket-gateway/docket/providers/openai"
 	"github.com/docket-gateway/docket/providers/openaicompat"
 )
 
@@ -29,6 +30,7 @@ import (
 func factories() map[string]providers.Factory {
 	return map[string]providers.Factory{
 		config.KindDemo:             demo.New,
+		config.KindOpenAI:           openai.New,
 		config.KindOpenAICompatible: openaicompat.New,
 	}
 }
@@ -130,11 +132,13 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
-			CircuitBreaker: providers.CircuitBreaker(p.CircuitBreaker),
+			CircuitBreaker:       providers.CircuitBreaker(p.CircuitBreaker),
+			ProxyFromEnvironment: p.ProxyFromEnvironment, API: p.API, Background: p.Background,
+			StrictSchema: p.StrictSchema.Or(p.Kind == config.KindOpenAI),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
-				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer,
+				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
 				PricePerMillion: providers.Price{
 					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),
 				},

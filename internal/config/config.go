@@ -46,6 +46,11 @@ type Provider struct {
 	MaxConcurrency   int            `yaml:"max_concurrency"` // 1 to 10000
 	CircuitBreaker   CircuitBreaker `yaml:"circuit_breaker"`
 	Currency         string         `yaml:"currency"` // of the models' prices, an ISO 4217 code
+	// ProxyFromEnvironment: HTTPS_PROXY and NO_PROXY are followed. They are ignored otherwise.
+	ProxyFromEnvironment bool   `yaml:"proxy_from_environment"`
+	API                  string `yaml:"api"`           // responses or chat, of kind openai alone; empty is responses
+	Background           bool   `yaml:"background"`    // of kind openai with responses alone
+	StrictSchema         Choice `yaml:"strict_schema"` // of kinds openai (true if left out) and openai-compatible (false if left out)
 	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
@@ -69,6 +74,7 @@ type Model struct {
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty
+	Reasoning       bool   `yaml:"reasoning"`         // of kind openai: takes no temperature
 	PricePerMillion Prices `yaml:"price_per_million"` //
 }
 
@@ -118,6 +124,12 @@ const (
 	KindGemini           = "gemini"
 	KindOpenAICompatible = "openai-compatible"
 	KindDemo             = "demo"
+)
+
+// The APIs of KindOpenAI.
+const (
+	APIResponses = "responses"
+	APIChat      = "chat"
 )
 
 // AuthModeDev trusts what the client says that it is, on loopback listeners only.

@@ -119,6 +119,7 @@ func (l *loader) provider(path string, p Provider) {
 	}
 	l.oneOf(path+".kind", p.Kind, kinds...)
 	l.endpoint(path, p)
+	l.protocol(path, p)
 	l.duration(path+".total_timeout", p.TotalTimeout, time.Millisecond, day)
 	l.duration(path+".ack_timeout", p.AckTimeout, time.Millisecond, min(10*minute, p.TotalTimeout))
 	l.duration(path+".idle_timeout", p.IdleTimeout, time.Millisecond, min(time.Hour, p.TotalTimeout))
@@ -167,6 +168,27 @@ func (l *loader) endpoint(path string, p Provider) {
 	case !variableName.MatchString(p.APIKeyEnv):
 		// Not repeated: somebody may have put the key itself here.
 		l.problem(path+".api_key_env", "must be the name of an environment variable, in capitals, not a key")
+	}
+}
+
+// protocol refuses settings that the kind does not have: somebody would believe in them.
+func (l *loader) protocol(path string, p Provider) {
+	of := func(key string, set bool, kinds ...string) {
+		if set && !slices.Contains(kinds, p.Kind) {
+			l.problem(path+"."+key, "is a setting of the kinds %s alone", strings.Join(kinds, ", "))
+		}
+	}
+	of("api", p.API != "", KindOpenAI)
+	of("background", p.Background, KindOpenAI)
+	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
+	for i, m := range p.Models {
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI)
+	}
+	if p.API != "" {
+		l.oneOf(path+".api", p.API, APIResponses, APIChat)
+	}
+	if p.Background && p.API == APIChat {
+		l.problem(path+".background", "needs api: responses")
 	}
 }
 

@@ -39,6 +39,13 @@ func TestValidationRefuses(t *testing.T) {
 		"KeyForKeyEnv":             {with("api_key_env: sk-abc"), "providers[0].api_key_env: must be the name"},
 		"LowerCaseKeyEnv":          {with("api_key_env: AIzaSyabc"), "providers[0].api_key_env: must be the name"},
 		"NoKeyEnv":                 {provider("openai-compatible", "anthropic"), "providers[0].api_key_env: must name"},
+		"StrictSchemaWord":         {with("strict_schema: yes"), "providers[0].strict_schema: must be true or false"},
+		"APIOfAnotherKind":         {with("api: chat"), "providers[0].api: is a setting of the kinds openai alone"},
+		"BackgroundOfAnotherKind":  {with("background: true"), "providers[0].background: is a setting of the kinds openai alone"},
+		"StrictSchemaOfDemo":       {"providers:\n  - {name: d, kind: demo, strict_schema: false, models: [{name: fax}]}\n", "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
+		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai alone"},
+		"UnknownAPI":               {openAI("api: realtime"), `providers[0].api: "realtime" is not one of responses, chat`},
+		"BackgroundChat":           {openAI("api: chat, background: true"), "providers[0].background: needs api: responses"},
 		"DemoWithBaseURL":          {provider("openai-compatible", "demo"), "providers[0].base_url: must be left out"},
 		"DemoWithKey":              {strings.Replace(with("api_key_env: K"), "openai-compatible", "demo", 1), "providers[0].api_key_env: must be left out"},
 		"DemoWithKeyFile":          {"providers: [{name: d, kind: demo, api_key_file: k, models: [{name: m}]}]\n", "providers[0].api_key_file: must be left out"},
@@ -101,4 +108,21 @@ func TestValidationAccepts(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+func openAI(settings string) string {
+	return "providers:\n  - {name: o, kind: openai, base_url: \"https://api.openai.com/v1\", api_key_env: K, " + settings + ", models: [{name: m}]}\n"
+}
+
+func TestStrictSchemaIsLeftToTheKind(t *testing.T) {
+	t.Parallel()
+	for settings, want := range map[string]Choice{"api: chat": "", "strict_schema: false": "false", "strict_schema: true": "true"} {
+		cfg, err := Load(write(t, openAI(settings)), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, cfg.Providers[0].StrictSchema)
+	}
+	require.True(t, Choice("").Or(true))
+	require.False(t, Choice("").Or(false))
+	require.True(t, Choice("true").Or(false))
+	require.False(t, Choice("false").Or(true))
 }

@@ -64,3 +64,23 @@ func parseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+// Choice is true, false, or left to a default that depends on something else.
+type Choice string
+
+// UnmarshalText takes true and false.
+func (c *Choice) UnmarshalText(text []byte) error {
+	if s := string(text); s != "true" && s != "false" {
+		return errors.New("must be true or false")
+	}
+	*c = Choice(text)
+	return nil
+}
+
+// Or returns the choice, or the default if there is none.
+func (c Choice) Or(byDefault bool) bool {
+	if c == "" {
+		return byDefault
+	}
+	return c == "true"
+}

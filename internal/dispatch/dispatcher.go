@@ -17,7 +17,7 @@ import (
 
 // Causes for which a request is stopped.
 var (
-	errSettled  = errors.New("dispatch: the attempt was settled by somebody else")
+	errSettled  = fmt.Errorf("dispatch: settled by somebody else: %w", providers.ErrAbandoned)
 	errStopping = errors.New("dispatch: the process is stopping")
 )
 

@@ -149,8 +149,8 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 	defer cancel()
 	o, err := r.Retrieve(ctx, providers.Query{
 		AttemptID: asked.Attempt.ID, Handle: *asked.Attempt.ProviderHandle, Model: target.Model.Name,
-		MaxOutputTokens: target.Model.OutputBudget(asked.Task.MaxOutputTokens),
-		Traceparent:     tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
+		MaxOutputTokens: target.Model.OutputBudget(asked.Task.MaxOutputTokens), Schema: asked.Task.OutputSchemaJSON,
+		Traceparent: tracecontext.OfAttempt(asked.Job.ID, traceparent(asked.Job), asked.Attempt.ID),
 	})
 	if err != nil || o.Kind != providers.Completed && o.Kind != providers.Failed {
 		return out, false, err //nolint:wrapcheck // logged by the caller

@@ -10,6 +10,8 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/providers"
+	"github.com/docket-gateway/docket/providers/openai"
+	"github.com/docket-gateway/docket/providers/openai/openaitest"
 	"github.com/docket-gateway/docket/providers/openaicompat"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
@@ -99,5 +101,54 @@ func TestASilentProviderIsHungUpOnWhenItsAttemptIsCancelled(t *testing.T) {
 		_, err := p.CancelAttempt(p.ann, a.ID, nil)
 		require.NoError(t, err)
 		require.True(t, signal(t, gone, "end of the connection"))
+	})
+}
+
+// inBackground is a registry of OpenAI's kind whose requests run at the account by themselves.
+func inBackground(t *testing.T, url string) *providers.Registry {
+	t.Helper()
+	r, err := providers.NewRegistry([]providers.Config{{Name: "fake", Kind: openai.Kind, BaseURL: url, APIKey: "k", Background: true, StrictSchema: true,
+		AckTimeout: patience, IdleTimeout: 100 * time.Millisecond, TotalTimeout: patience, Linger: time.Hour,
+		Models: []providers.Model{{Name: "a"}, {Name: "b"}}}}, map[string]providers.Factory{openai.Kind: openai.New})
+	require.NoError(t, err)
+	return r
+}
+
+// TestABackgroundResponseIsSettledByAsking: its handle is on the attempt before anything else, so that what becomes of the
+// connection does not matter.
+func TestABackgroundResponseIsSettledByAsking(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
+		account := openaitest.NewAccount()
+		fake, url := providertest.StartOf(t, account.Protocol())
+		fake.Enqueue(account.Runs())
+		p := start(t, address, options{registry: inBackground(t, url)})
+		j, a := p.create(t, "single")
+		a = p.becomes(t, a.ID, attempt.StateUNKNOWN)
+		require.Equal(t, "resp_fake_1", *a.ProviderHandle)
+		account.Put("resp_fake_1", "completed", good)
+		p.later(t, a)
+		p.reconciled(t)
+		p.becomes(t, a.ID, attempt.StateSUCCEEDED)
+		require.JSONEq(t, good, string(p.job(t, j.ID).Result))
+		require.Equal(t, 1, fake.Count(a.ID), "it was sent once")
+	})
+}
+
+// TestABackgroundResponseIsCancelledWithItsAttempt: nobody wants its answer any more.
+func TestABackgroundResponseIsCancelledWithItsAttempt(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
+		account := openaitest.NewAccount()
+		fake, url := providertest.StartOf(t, account.Protocol())
+		fake.Enqueue(account.Runs())
+		p := start(t, address, options{lease: time.Hour, registry: inBackground(t, url)})
+		_, a := p.create(t, "single")
+		p.becomes(t, a.ID, attempt.StateUNKNOWN)
+		_, err := p.CancelAttempt(p.ann, a.ID, nil)
+		require.NoError(t, err)
+		poll(t, func() bool { return len(account.Cancelled()) == 1 }, func() string { return "the response is not cancelled" })
 	})
 }

@@ -120,7 +120,8 @@ func (e ErrorBody) SpendingLimit() bool {
 func (e ErrorBody) filtered() bool {
 	for _, word := range []string{e.Code, e.Type} {
 		switch strings.ToLower(word) {
-		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation":
+		case "content_filter", "content_policy_violation", "responsibleaipolicyviolation",
+			"bio_policy", "misalignment_policy_violation": // of a failed response
 			return true
 		}
 	}

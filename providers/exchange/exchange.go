@@ -7,13 +7,13 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"time"
 
 	"github.com/docket-gateway/docket/providers"
@@ -39,8 +39,20 @@ type Options struct {
 	// costs more than a handshake per attempt.
 	ReuseConnections bool
 
+	// ProxyFromEnvironment follows HTTPS_PROXY and NO_PROXY. Base URLs are https or loopback, so a proxy only ever
+	// tunnels, sees nothing but the host's name, and fails before the request is sent.
+	ProxyFromEnvironment bool
+
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer
 	TLS         *tls.Config                                                          // nil: the system's roots
+}
+
+// For returns the options with the settings of a provider's configuration.
+func (o Options) For(cfg providers.Config) Options {
+	o.AckTimeout, o.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
+	o.TotalTimeout, o.Linger = cfg.TotalTimeout, cfg.Linger
+	o.ProxyFromEnvironment = cfg.ProxyFromEnvironment
+	return o
 }
 
 // Client performs exchanges with one provider. It is safe for concurrent use.
@@ -49,8 +61,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client. Proxies are taken from the environment, as is the habit of Go programs: base URLs are https or loopback, so a
-// proxy only ever tunnels, sees nothing but the host's name, and fails before the request is sent.
+// New returns a client.
 func New(opts Options) *Client {
 	dial := opts.DialContext
 	if dial == nil {
@@ -63,11 +74,15 @@ func New(opts Options) *Client {
 	if tlsConfig.ClientSessionCache == nil {
 		tlsConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0) // makes the handshake per attempt a short one
 	}
+	var proxy func(*http.Request) (*url.URL, error)
+	if opts.ProxyFromEnvironment {
+		proxy = http.ProxyFromEnvironment
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &Client{opts: opts, http: &http.Client{
 		Transport: &http.Transport{
-			Proxy:             http.ProxyFromEnvironment,
+			Proxy:             proxy,
 			TLSClientConfig:   tlsConfig,
 			Protocols:         protocols,
 			DisableKeepAlives: !opts.ReuseConnections,
@@ -83,24 +98,35 @@ func New(opts Options) *Client {
 				return &conn{Conn: c}, nil
 			},
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: notFollowed,
 	}}
 }
+
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Call is one request and how its answer is read.
+// Call is one request and how its answer is read. Either Send makes the request, or URL, Header and Body are.
 type Call struct {
 	URL    string
 	Header http.Header
 	Body   []byte // sent with POST
+
+	// Send makes the request through an SDK's client that was given c and nothing else to send with. c lets exactly one
+	// request through, whatever the SDK thinks of retrying, and hands the SDK the answer's head without its body: the body is for
+	// Read and ReadError, so that nothing of it is swallowed, repaired or read without bound. What the SDK makes of the empty body, and
+	// Send's error, count only if nothing was sent. Send runs in the goroutine of Read.
+	Send func(ctx context.Context, c *http.Client) error
 
 	// Read reads the answer of a 2xx status. It returns the outcome as far as the format can say, or the error that
 	// Body returned, with what it knows of usage and request id in the outcome. It runs in a goroutine of its own.
 	Read func(Answer) (providers.Outcome, error)
 	// ReadError says whether the body of another status is the provider's own error, and what it says.
 	ReadError func(body []byte) (ErrorBody, bool)
+
+	// HandleInBody: the acknowledgement is not the headers of a 2xx answer, but Read's call of Answer.Acknowledge.
+	HandleInBody bool
 }
 
 // Answer is a provider's answer with a 2xx status. Body is bounded.
@@ -108,32 +134,36 @@ type Answer struct {
 	RequestID string
 	Header    http.Header
 	Body      io.Reader
+
+	// Acknowledge tells the handle that stands in the body. It does nothing unless Call.HandleInBody is set, and counts once.
+	Acknowledge func(handle string)
 }
 
 // roundTrip is the exchange's goroutine: request, answer, classification of all that is not a time-out of ours. It
 // reports through p and ends soon after ctx does.
 func (c *Client) roundTrip(ctx context.Context, call Call, p *progress) providers.Outcome {
 	ctx = httptrace.WithClientTrace(ctx, p.track.trace())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, bytes.NewReader(call.Body))
-	if err != nil {
+	send := call.Send
+	if send == nil {
+		send = call.post
+	}
+	one := &single{http: c.http, ctx: ctx}
+	defer one.close()
+	err := send(ctx, &http.Client{Transport: one, CheckRedirect: notFollowed})
+	if !one.used && ctx.Err() == nil {
 		return failed(providers.CodeNotSent, "the request could not be built")
 	}
-	if call.Header != nil {
-		req.Header = call.Header.Clone()
-	}
-	// With an idempotency key net/http holds a POST for replayable and sends it again by itself when a re-used
-	// connection breaks. It cannot where it has no way to rewind the body.
-	req.GetBody = nil
-
-	resp, err := c.http.Do(req)
-	if err != nil && ctx.Err() != nil {
+	resp, sendErr := one.resp, one.err
+	if resp == nil && ctx.Err() != nil {
 		// Our own cancelling broke it: that says nothing about the provider, not even if a write failed by it.
 		return unknown(providers.CodeAborted, "ended by us")
 	}
-	if err != nil {
-		return p.track.classify(err)
+	if resp == nil {
+		if sendErr == nil {
+			sendErr = err
+		}
+		return p.track.classify(sendErr)
 	}
-	defer resp.Body.Close()
 	id := requestID(resp.Header)
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -145,8 +175,20 @@ func (c *Client) roundTrip(ctx context.Context, call Call, p *progress) provider
 		return out
 	}
 
-	p.acknowledge(providers.Acknowledgement{ProviderRequestID: id})
-	out, err := call.Read(Answer{RequestID: id, Header: resp.Header, Body: &reader{r: resp.Body, p: p, left: MaxAnswer, bounded: true}})
+	acknowledge := func(string) {}
+	if call.HandleInBody {
+		told := false
+		acknowledge = func(handle string) {
+			if !told {
+				told = true
+				p.acknowledge(providers.Acknowledgement{ProviderRequestID: id, Handle: handle})
+			}
+		}
+	} else {
+		p.acknowledge(providers.Acknowledgement{ProviderRequestID: id})
+	}
+	out, err := call.Read(Answer{RequestID: id, Header: resp.Header, Acknowledge: acknowledge,
+		Body: &reader{r: resp.Body, p: p, left: MaxAnswer, bounded: true}})
 	if err != nil {
 		out.Kind, out.Failure = interrupted(err)
 		out.Output = nil

@@ -17,45 +17,26 @@ import (
 // maxEvent bounds one event of a stream. Servers that answer with a single chunk put the whole output in it.
 const maxEvent = 4 << 20
 
-// readAnswer reads the body of a 2xx answer: a stream, or a whole completion from a server that does not stream. Content
-// types are not trusted for that, since servers label either as the other.
-func readAnswer(a exchange.Answer, limit int) (providers.Outcome, error) {
+// ReadAnswer reads the body of a 2xx answer: a stream, or a whole completion from a server that does not stream. Content
+// types are not trusted for that, since servers label either as the other. limit is
+// the request's bound on output tokens, 0 if it had none.
+func ReadAnswer(a exchange.Answer, limit int) (providers.Outcome, error) {
 	body := bufio.NewReader(a.Body)
 	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if strings.Contains(mediaType, "html") {
-		return malformed("an HTML page"), nil
+		return exchange.Malformed("an HTML page"), nil
 	}
-	first, err := peek(body)
+	first, err := exchange.FirstByte(body)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return providers.Outcome{}, err
 	}
 	switch first {
 	case '<':
-		return malformed("a page instead of a completion"), nil
+		return exchange.Malformed("a page instead of a completion"), nil
 	case '{', '[':
 		return readWhole(body, limit)
 	default:
 		return readStream(body, mediaType == "text/event-stream", limit)
-	}
-}
-
-// peek skips a byte order mark and white space and returns the first character after them, 0 at the end.
-func peek(r *bufio.Reader) (byte, error) {
-	for {
-		c, _, err := r.ReadRune()
-		if err != nil {
-			return 0, err
-		}
-		if !strings.ContainsRune("\ufeff \t\r\n", c) {
-			if err := r.UnreadRune(); err != nil {
-				return 0, err
-			}
-			b, err := r.Peek(1)
-			if err != nil {
-				return 0, err
-			}
-			return b[0], nil
-		}
 	}
 }
 
@@ -68,12 +49,12 @@ func readWhole(body io.Reader, limit int) (providers.Outcome, error) {
 	raw = bytes.TrimSpace(raw)
 	c, err := decode(raw)
 	if err != nil {
-		if cutShort(raw) {
-			return truncated("the answer's JSON ends early"), nil
+		if exchange.CutShort(raw) {
+			return exchange.CutOff("the answer's JSON ends early"), nil
 		}
-		return malformed("an answer that is not a completion"), nil
+		return exchange.Malformed("an answer that is not a completion"), nil
 	}
-	if e, ok := readErrorBody(raw); ok {
+	if e, ok := ReadErrorBody(raw); ok {
 		out := e.InStream()
 		out.ProviderRequestID = c.ID
 		return out, nil
@@ -81,16 +62,6 @@ func readWhole(body io.Reader, limit int) (providers.Outcome, error) {
 	var s answer
 	s.add(c)
 	return s.outcome(true, limit), nil
-}
-
-// cutShort says whether raw is the beginning of a JSON text rather than something else.
-func cutShort(raw []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		if _, err := d.Token(); err != nil {
-			return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !json.Valid(raw)
-		}
-	}
 }
 
 // readStream reads events up to the end marker. A damaged event makes the answer unusable, but whether the provider
@@ -102,13 +73,13 @@ func readStream(body io.Reader, labelled bool, limit int) (providers.Outcome, er
 		event, err := events.Next()
 		switch {
 		case errors.Is(err, sse.ErrEventTooLarge):
-			return s.with(malformed("an event that is too large")), nil
+			return s.with(exchange.Malformed("an event that is too large")), nil
 		case errors.Is(err, io.EOF):
 			// With a clean end and not one event it was no stream at all, unless the server called it one.
 			if !s.any && events.DamagedLines() > 0 && !labelled {
-				return malformed("neither a stream nor a completion"), nil
+				return exchange.Malformed("neither a stream nor a completion"), nil
 			}
-			return s.with(truncated("the stream ended without its end marker")), nil
+			return s.with(exchange.CutOff("the stream ended without its end marker")), nil
 		case err != nil:
 			return s.with(providers.Outcome{}), err
 		}
@@ -126,9 +97,9 @@ func readStream(body io.Reader, labelled bool, limit int) (providers.Outcome, er
 			s.damaged = true
 			continue
 		}
-		e, failed := readErrorBody(data)
+		e, failed := ReadErrorBody(data)
 		if event.Name == "error" && !failed { // the error's fields without an envelope
-			e, failed = readErrorObject(json.RawMessage(data))
+			e, failed = ReadErrorObject(json.RawMessage(data))
 		}
 		if failed {
 			s.id = c.ID
@@ -136,14 +107,4 @@ func readStream(body io.Reader, labelled bool, limit int) (providers.Outcome, er
 		}
 		s.add(c)
 	}
-}
-
-func malformed(what string) providers.Outcome {
-	return providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{
-		Code: providers.CodeMalformedAnswer, Message: "the provider answered with " + what}}
-}
-
-func truncated(message string) providers.Outcome {
-	return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{
-		Code: providers.CodeTruncatedStream, Message: message}}
 }

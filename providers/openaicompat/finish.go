@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/docket-gateway/docket/providers"
+	"github.com/docket-gateway/docket/providers/exchange"
 )
 
 // answer is what has come so far.
@@ -64,18 +65,18 @@ func (s *answer) outcome(whole bool, limit int) providers.Outcome {
 	atLimit := limit > 0 && s.usage != nil && s.usage.OutputTokens != nil && *s.usage.OutputTokens >= limit
 	switch {
 	case s.damaged:
-		return s.with(malformed("a stream with damaged events"))
+		return s.with(exchange.Malformed("a stream with damaged events"))
 	case !s.choice:
-		return s.with(malformed("a completion without choices"))
+		return s.with(exchange.Malformed("a completion without choices"))
 	case s.refusal:
 		return fail(providers.CodeRefused, "the model refused")
 	}
 	switch strings.ToLower(s.finish) {
 	case "":
 		if whole {
-			return s.with(malformed("a completion without a finish reason"))
+			return s.with(exchange.Malformed("a completion without a finish reason"))
 		}
-		return s.with(truncated("the stream ended without a finish reason"))
+		return s.with(exchange.CutOff("the stream ended without a finish reason"))
 	case "length", "max_tokens", "model_length":
 		return fail(providers.CodeTruncated, "the output was cut at the token limit")
 	case "content_filter", "safety":

@@ -40,8 +40,7 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 	if cfg.BaseURL == "" {
 		return nil, &providers.ConfigError{Path: "base_url", Problem: "is required for the kind " + Kind}
 	}
-	opts.AckTimeout, opts.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
-	opts.TotalTimeout, opts.Linger = cfg.TotalTimeout, cfg.Linger
+	opts = opts.For(cfg)
 	return &Provider{
 		cfg:    cfg,
 		url:    strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions",
@@ -66,8 +65,8 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 		URL:       p.url,
 		Header:    p.header(req),
 		Body:      body,
-		Read:      func(a exchange.Answer) (providers.Outcome, error) { return readAnswer(a, req.MaxOutputTokens) },
-		ReadError: readErrorBody,
+		Read:      func(a exchange.Answer) (providers.Outcome, error) { return ReadAnswer(a, req.MaxOutputTokens) },
+		ReadError: ReadErrorBody,
 	}, r)
 }
 

@@ -36,7 +36,7 @@ func buildBody(req providers.Request, strict bool) ([]byte, error) {
 		}
 	}
 	if len(req.Schema) > 0 {
-		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: formatName(req.Task), Schema: req.Schema}
+		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: FormatName(req.Task), Schema: req.Schema}
 		if strict {
 			format.Strict = openai.Bool(true)
 		}
@@ -56,8 +56,8 @@ func fixedTemperature(model string) bool {
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// formatName makes a task's name one that the API takes: 1 to 64 letters, digits, dashes and underscores.
-func formatName(task string) string {
+// FormatName makes a task's name one that the API takes: 1 to 64 letters, digits, dashes and underscores.
+func FormatName(task string) string {
 	name := notInName.ReplaceAllString(task, "_")
 	if len(name) > 64 {
 		name = name[:64]

@@ -1,11 +1,9 @@
 package openaicompat
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/exchange"
@@ -66,43 +64,16 @@ var errNotText = errors.New("openaicompat: not well-formed text")
 // encoding/json replaces.
 func decode(data []byte) (completion, error) {
 	var c completion
-	if !utf8.Valid(data) || loneSurrogate(data) {
+	if !exchange.WellFormed(data) {
 		return c, errNotText
 	}
 	err := json.Unmarshal(data, &c)
 	return c, err
 }
 
-// loneSurrogate looks for a \u escape of half a surrogate pair without its other half.
-func loneSurrogate(data []byte) bool {
-	if !bytes.Contains(data, []byte(`\u`)) {
-		return false
-	}
-	high := false // the last thing read was the first half of a pair
-	for i := 0; i < len(data); i++ {
-		if data[i] == '\\' && i+5 < len(data) && data[i+1] == 'u' {
-			code, err := strconv.ParseUint(string(data[i+2:i+6]), 16, 32)
-			low := err == nil && code >= 0xdc00 && code <= 0xdfff
-			if low != high {
-				return true
-			}
-			high = err == nil && code >= 0xd800 && code <= 0xdbff
-			i += 5
-			continue
-		}
-		if high {
-			return true
-		}
-		if data[i] == '\\' {
-			i++ // the escaped character, so that \\u is not taken for \u
-		}
-	}
-	return high
-}
-
-// readErrorBody reads the provider's own error: {"error": {...}}, {"error": "text"} as of Ollama, or vLLM's older
+// ReadErrorBody reads the provider's own error: {"error": {...}}, {"error": "text"} as of Ollama, or vLLM's older
 // {"object": "error", "message": ...}.
-func readErrorBody(body []byte) (exchange.ErrorBody, bool) {
+func ReadErrorBody(body []byte) (exchange.ErrorBody, bool) {
 	var doc struct {
 		Error  json.RawMessage `json:"error"`
 		Object string          `json:"object"`
@@ -111,12 +82,13 @@ func readErrorBody(body []byte) (exchange.ErrorBody, bool) {
 		return exchange.ErrorBody{}, false
 	}
 	if doc.Object == "error" {
-		return readErrorObject(body)
+		return ReadErrorObject(body)
 	}
-	return readErrorObject(doc.Error)
+	return ReadErrorObject(doc.Error)
 }
 
-func readErrorObject(raw json.RawMessage) (exchange.ErrorBody, bool) {
+// ReadErrorObject reads an error without its envelope.
+func ReadErrorObject(raw json.RawMessage) (exchange.ErrorBody, bool) {
 	var text string
 	if len(raw) > 0 && json.Unmarshal(raw, &text) == nil && text != "" {
 		return exchange.ErrorBody{Message: text}, true

@@ -21,10 +21,10 @@ func OK() Behaviour {
 func Says(output, reason string) Behaviour {
 	return func(x *Exchange) {
 		x.Headers()
-		for _, p := range pieces(output, 3) {
+		for _, p := range Pieces(output, 3) {
 			x.Content(p)
 		}
-		x.Finish(reason, tokens(output))
+		x.Finish(reason, Tokens(output))
 	}
 }
 
@@ -64,7 +64,7 @@ func AckThenHold() Behaviour {
 		if x.held() {
 			output := x.Output()
 			x.Content(output)
-			x.Finish("stop", tokens(output))
+			x.Finish("stop", Tokens(output))
 		}
 	}
 }
@@ -104,7 +104,7 @@ func DropAfter(n int) Behaviour {
 
 func (x *Exchange) begin(n int) {
 	x.Headers()
-	for i, p := range pieces(x.Output(), n+2) {
+	for i, p := range Pieces(x.Output(), n+2) {
 		if i < n {
 			x.Content(p)
 		}
@@ -133,7 +133,7 @@ func Whole(reason string) Behaviour {
 		output := x.Output()
 		x.Respond(http.StatusOK, "application/json", fmt.Sprintf(
 			`{"id":"chatcmpl-whole","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%s}],"usage":{"prompt_tokens":11,"completion_tokens":%d}}`,
-			quote(output), quote(reason), tokens(output)))
+			quote(output), quote(reason), Tokens(output)))
 	}
 }
 
@@ -199,7 +199,7 @@ func CRLF() Behaviour {
 func (x *Exchange) crlf(output string) {
 	x.Headers()
 	x.Write("\ufeff: hello\r\n\r\n")
-	for _, p := range pieces(output, 3) {
+	for _, p := range Pieces(output, 3) {
 		x.Write(": keep-alive\r\nevent: message\r\nid: 1\r\ndata: " + strings.Replace(x.Chunk(p), `,"choices"`, ",\r\ndata: \"choices\"", 1) + "\r\n\r\n")
 	}
 	x.Write("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\ndata:[DONE]\r\n\r\n")
@@ -229,7 +229,7 @@ func ErrorEvent(code string) Behaviour {
 func DamagedEvent() Behaviour {
 	return func(x *Exchange) {
 		x.Headers()
-		for i, p := range pieces(x.Output(), 3) {
+		for i, p := range Pieces(x.Output(), 3) {
 			if i == 1 {
 				x.Data(`{"choices":[{"index":0,"delta":{"con`)
 				continue
@@ -247,11 +247,11 @@ func Duplicated() Behaviour {
 
 func (x *Exchange) duplicated(output string) {
 	x.Headers()
-	for _, p := range pieces(output, 3) {
+	for _, p := range Pieces(output, 3) {
 		x.Content(p)
 		x.Content(p)
 	}
-	x.Finish("stop", tokens(output))
+	x.Finish("stop", Tokens(output))
 }
 
 // BreaksReused answers the first request of a connection in one piece, keeps the connection, and closes it unanswered

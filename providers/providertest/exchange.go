@@ -179,8 +179,8 @@ func quote(s string) string {
 	return string(b)
 }
 
-// pieces cuts s into about n parts, between characters.
-func pieces(s string, n int) []string {
+// Pieces cuts s into about n parts, between characters.
+func Pieces(s string, n int) []string {
 	r := []rune(s)
 	size := max(1, (len(r)+n-1)/n)
 	var out []string
@@ -192,4 +192,5 @@ func pieces(s string, n int) []string {
 	return out
 }
 
-func tokens(s string) int { return len(strings.Fields(s)) + 1 }
+// Tokens is how many tokens the fakes count.
+func Tokens(s string) int { return len(strings.Fields(s)) + 1 }

@@ -74,7 +74,7 @@ func SlowDrip(output string, interval time.Duration) Behaviour {
 			}
 			x.Content(string(c))
 		}
-		x.Finish("stop", tokens(output))
+		x.Finish("stop", Tokens(output))
 	}
 }
 

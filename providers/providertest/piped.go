@@ -14,7 +14,13 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 // while anything moves. It returns a base URL and the dialer that reaches the server.
 func StartPiped(t TB) (*Server, string, Dial) {
 	t.Helper()
-	s := NewServer()
+	return StartPipedOf(t, ChatCompletions())
+}
+
+// StartPipedOf is StartPiped with another protocol.
+func StartPipedOf(t TB, p Protocol) (*Server, string, Dial) {
+	t.Helper()
+	s := NewServerOf(p)
 	h := &http.Server{} //nolint:gosec // in memory
 	s.Configure(h)
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}

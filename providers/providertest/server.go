@@ -1,5 +1,6 @@
-// Package providertest is a fake OpenAI-compatible server for tests: it answers, and misbehaves, as each request is
-// scripted to, and keeps a log of every request that reached it.
+// Package providertest is a fake provider for tests: it answers, and misbehaves, as each request is
+// scripted to, and keeps a log of every request that reached it. By itself it speaks OpenAI's Chat Completions as
+// compatible servers do; other protocols bring their own behaviours, and a Protocol that says which requests are theirs.
 //
 // The log counts requests, not intentions: a request that some layer sent again by itself is in it twice.
 package providertest
@@ -20,7 +21,9 @@ import (
 // Entry is one request that reached the server.
 type Entry struct {
 	Number          int             `json:"number"` // from 1
-	Key             string          `json:"key"`    // Idempotency-Key: the attempt's id
+	Method          string          `json:"method"`
+	Path            string          `json:"path"`
+	Key             string          `json:"key"` // Idempotency-Key: the attempt's id
 	ClientRequestID string          `json:"clientRequestId"`
 	Traceparent     string          `json:"traceparent,omitempty"`
 	Model           string          `json:"model"`
@@ -28,10 +31,12 @@ type Entry struct {
 	Body            json.RawMessage `json:"body,omitempty"`
 	Whole           bool            `json:"whole"`        // the body came to its end
 	OnConnection    int             `json:"onConnection"` // the how manieth request of its connection, from 1
+	Header          http.Header     `json:"-"`
 }
 
 // Server is the fake. It is safe for concurrent use.
 type Server struct {
+	protocol Protocol
 	mu       sync.Mutex
 	log      []Entry
 	queue    []Behaviour
@@ -43,10 +48,27 @@ type Server struct {
 	ended    sync.Once
 }
 
-// NewServer returns a server for use as an http.Handler; Configure the http.Server that runs it.
-func NewServer() *Server {
+// Protocol is what a Server speaks.
+type Protocol struct {
+	// Serves says whether a request is one of the protocol's. Others are 404.
+	Serves func(r *http.Request) bool
+	// Model reads the model that a request is for.
+	Model func(r *http.Request, body []byte) string
+	// Check returns the answer to a request that the provider would not take, nil if it would. It goes before all scripts; nil
+	// checks nothing.
+	Check func(r *http.Request, body []byte) Behaviour
+	// Default is the behaviour of a request that is not scripted.
+	Default func(model string) Behaviour
+}
+
+// NewServer returns a server for use as an http.Handler; Configure the http.Server that runs it. It speaks ChatCompletions.
+func NewServer() *Server { return NewServerOf(ChatCompletions()) }
+
+// NewServerOf is NewServer with another protocol.
+func NewServerOf(p Protocol) *Server {
 	return &Server{
-		byKey: map[string]Behaviour{}, byModel: map[string]Behaviour{},
+		protocol: p,
+		byKey:    map[string]Behaviour{}, byModel: map[string]Behaviour{},
 		arrived: make(chan struct{}), released: make(chan struct{}), closing: make(chan struct{}),
 	}
 }
@@ -60,7 +82,13 @@ type TB interface {
 // Start runs a server on loopback until the test ends and returns it with its base URL.
 func Start(t TB) (*Server, string) {
 	t.Helper()
-	s := NewServer()
+	return StartOf(t, ChatCompletions())
+}
+
+// StartOf is Start with another protocol.
+func StartOf(t TB, p Protocol) (*Server, string) {
+	t.Helper()
+	s := NewServerOf(p)
 	h := httptest.NewUnstartedServer(s)
 	s.Configure(h.Config)
 	h.Start()
@@ -149,7 +177,24 @@ func (s *Server) Wait(ctx context.Context, n int) error {
 	}
 }
 
-// ServeHTTP answers POST …/chat/completions by script, GET /log with the log as a JSON array (?key= filters), and
+// ChatCompletions is the protocol of compatible servers: any request's body will do.
+func ChatCompletions() Protocol {
+	return Protocol{
+		Serves: func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions")
+		},
+		Model: func(_ *http.Request, body []byte) string {
+			var req Request
+			if json.Unmarshal(body, &req) != nil {
+				return ""
+			}
+			return req.Model
+		},
+		Default: ByModelName,
+	}
+}
+
+// ServeHTTP answers the protocol's requests by script, GET /log with the log as a JSON array (?key= filters), and
 // POST /release with a Release.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
@@ -158,8 +203,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/release" && r.Method == http.MethodPost:
 		s.Release()
 		w.WriteHeader(http.StatusNoContent)
-	case strings.HasSuffix(r.URL.Path, "/chat/completions") && r.Method == http.MethodPost:
-		s.serveCompletion(w, r)
+	case s.protocol.Serves(r):
+		s.serve(w, r)
 	default:
 		http.NotFound(w, r)
 	}
@@ -178,26 +223,35 @@ func (s *Server) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) serveCompletion(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	e := Entry{
 		Key: r.Header.Get("Idempotency-Key"), ClientRequestID: r.Header.Get("X-Client-Request-Id"),
 		Traceparent: r.Header.Get("Traceparent"), At: time.Now().UTC(), Whole: err == nil,
+		Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(),
 	}
 	if n, ok := r.Context().Value(connectionCount{}).(*atomic.Int64); ok {
 		e.OnConnection = int(n.Add(1))
 	}
 	x := &Exchange{w: w, http: r, server: s}
-	if json.Unmarshal(body, &x.Request) == nil {
-		e.Body, e.Model = body, x.Request.Model
+	_ = json.Unmarshal(body, &x.Request) // what another protocol's requests have in common with it, if anything
+	if json.Valid(body) {
+		e.Body = body
 	}
+	e.Model = s.protocol.Model(r, body)
 	b, released := s.record(&e)
 	x.Entry, x.released = e, released
 	if !e.Whole {
 		return
 	}
+	if s.protocol.Check != nil {
+		if refusal := s.protocol.Check(r, body); refusal != nil {
+			refusal(x)
+			return
+		}
+	}
 	if b == nil {
-		b = ByModelName(e.Model)
+		b = s.protocol.Default(e.Model)
 	}
 	b(x)
 }
