@@ -111,6 +111,7 @@ func writeConfig(t *testing.T, database, tasks string, urls map[string]string) s
     total_timeout: %s
     linger: %s
     max_concurrency: 100
+    circuit_breaker: {failures: 8, open_for: 1s}
     presume_dead_after: %s
     models: [%s]
 `
