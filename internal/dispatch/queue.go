@@ -62,7 +62,7 @@ func (entryArgs) Kind() string { return "attempt" }
 
 // QueueOptions of the queue. Zero values mean the defaults in brackets.
 type QueueOptions struct {
-	Registry *providers.Registry // required: the providers that this process knows, with their max_concurrency
+	Registry *providers.Registry // the providers that this process knows, with their max_concurrency; nil: none
 	Logger   *slog.Logger        // [slog.Default()]
 }
 
@@ -91,8 +91,10 @@ func NewQueue(o QueueOptions) *Queue {
 	}
 	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{},
 		queues: map[string]river.QueueConfig{restQueue: {MaxWorkers: restWorkers, FetchPollInterval: time.Second}}}
-	for _, t := range o.Registry.Targets() {
-		q.queues[queueOf(t.Provider)] = river.QueueConfig{MaxWorkers: t.Config.MaxConcurrency}
+	if o.Registry != nil {
+		for _, t := range o.Registry.Targets() {
+			q.queues[queueOf(t.Provider)] = river.QueueConfig{MaxWorkers: t.Config.MaxConcurrency}
+		}
 	}
 	q.life, q.end = context.WithCancel(context.Background())
 	return q
