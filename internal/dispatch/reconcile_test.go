@@ -115,7 +115,9 @@ func TestAsksByHandleUntilTheProviderKnows(t *testing.T) {
 		p.reconciled(t)
 		require.Equal(t, attempt.StateSUCCEEDED, p.attempt(t, a.ID).State)
 		require.JSONEq(t, good, string(p.job(t, j.ID).Result))
-		require.Equal(t, providers.Query{AttemptID: a.ID, Handle: "handle-1", Model: "a", MaxOutputTokens: r.queries()[0].MaxOutputTokens,
+		schema := r.queries()[0].Schema
+		require.JSONEq(t, `{"type": "object", "required": ["answer"], "properties": {"answer": {"type": "string"}}}`, string(schema))
+		require.Equal(t, providers.Query{AttemptID: a.ID, Handle: "handle-1", Model: "a", Schema: schema, MaxOutputTokens: r.queries()[0].MaxOutputTokens,
 			Traceparent: tracecontext.OfAttempt(j.ID, "", a.ID)}, r.queries()[0])
 		p.script.once(t) // the fake worker sent nothing, and nobody else did
 
