@@ -97,7 +97,7 @@ func (r *Registry) Lookup(target string) (Target, bool) {
 func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
-// depends on: target, kind, base URL, API, background, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices, reasoning) and
+// depends on: target, kind, base URL, API, background, adapter version, strict schemas, the model's entry (window, output limit, tokenizer, prices, reasoning, structured output) and
 // the time-outs within which an answer must come. Left out are the key, which may be rotated freely, and what no
 // contract run can observe: linger, presume_dead_after, idempotent and max_concurrency.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
@@ -115,6 +115,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		Ack, Idle, Total               time.Duration
 		API                            string
 		Background, Reasoning          bool
+		StructuredOutput               string
 	}{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
 		t.Config.StrictSchema,
@@ -122,7 +123,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		t.Model.Tokenizer,
 		canonicalPrice(t.Model.PricePerMillion.Input), canonicalPrice(t.Model.PricePerMillion.Output),
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
-		t.Config.API, t.Config.Background, t.Model.Reasoning,
+		t.Config.API, t.Config.Background, t.Model.Reasoning, t.Model.StructuredOutput,
 	})
 	if err != nil {
 		return "", false // not reachable: strings and numbers only
