@@ -46,7 +46,6 @@ const (
 
 // Provider sends to one configured account.
 type Provider struct {
-	cfg      providers.Config
 	models   map[string]providers.Model
 	client   *exchange.Client
 	messages sdk.MessageService
@@ -64,9 +63,7 @@ func NewWithOptions(cfg providers.Config, opts exchange.Options) (*Provider, err
 	if err := check(cfg); err != nil {
 		return nil, err
 	}
-	opts.AckTimeout, opts.IdleTimeout = cfg.AckTimeout, cfg.IdleTimeout
-	opts.TotalTimeout, opts.Linger = cfg.TotalTimeout, cfg.Linger
-	p := &Provider{cfg: cfg, client: exchange.New(opts), models: map[string]providers.Model{}}
+	p := &Provider{client: exchange.New(opts.For(cfg)), models: map[string]providers.Model{}}
 	for _, m := range cfg.Models {
 		p.models[m.Name] = m
 	}

@@ -32,8 +32,8 @@ var structuredOutputs = schemasubset.Rules{
 }
 
 // noPattern finds what patterns are not taken with: groups that look around or have names, references back, word boundaries and
-// classes by Unicode property. Counted repetitions may be refused as too large, so they are left out as well.
-var noPattern = regexp.MustCompile(`\(\?[^:]|\\[1-9kpPbBAzZ]|\{[0-9]`)
+// classes by Unicode property. Of counted repetitions only small ones are taken.
+var noPattern = regexp.MustCompile(`\(\?[^:]|\\[1-9kpPbBAzZ]|\{[0-9]+,\}|\{[0-9,]*[0-9]{3}`)
 
 // takes says which values of a keyword are taken: minItems is 0 or 1, patterns are simple ones.
 func takes(keyword string, value json.RawMessage) bool {
