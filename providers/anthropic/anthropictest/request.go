@@ -84,11 +84,25 @@ func (r request) output() string {
 	if err != nil {
 		return "{}"
 	}
-	out, err := demo.Print("", input, r.schema())
+	out, err := demo.Print(r.task(), input, r.schema())
 	if err != nil {
 		return "{}"
 	}
 	return string(out)
+}
+
+// task tells the shipped tasks by their schemas: no request of this API names its task.
+func (r request) task() string {
+	var s struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(r.schema(), &s)
+	for property, task := range map[string]string{"category": "triage", "invoice_number": "invoice"} {
+		if _, ok := s.Properties[property]; ok {
+			return task
+		}
+	}
+	return ""
 }
 
 // refuse is the 400 for a request that the API would not take.
