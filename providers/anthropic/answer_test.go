@@ -107,7 +107,7 @@ func TestAnswers(t *testing.T) {
 	}
 	both(t, func(t *testing.T, a conformance.Adapter) {
 		out, _ := sent(t, a, nil, conformance.Request(), anthropictest.Thinks(conformance.Output))
-		require.Equal(t, conformance.Output, string(out.Output), "%+v", out.Failure)
+		require.Equal(t, conformance.Output, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte
 	})
 	out, _ := sent(t, adapter(tool), nil, conformance.Request(), anthropictest.CallsTwice())
 	want{code: providers.CodeMalformedAnswer, finish: "tool_use"}.check(t, out)
@@ -192,6 +192,7 @@ func TestStreamsOutOfOrder(t *testing.T) {
 		"PieceOfNoKind":    {[]string{start, block, `{"type":"content_block_delta","index":0,"delta":{"text":"{}"}}`, blockEnd, end, stop}, want{code: malformed}},
 		"BlockTwice":       {[]string{start, block, piece, block, blockEnd, end, stop}, want{code: malformed}},
 		"BlockLeftOut":     {[]string{start, strings.Replace(block, "0", "1", 1), strings.Replace(blockEnd, "0", "1", 1), end, stop}, want{code: malformed}},
+		"BlockMisnumbered": {[]string{start, strings.Replace(block, "0", "1", 1), piece, blockEnd, end, stop}, want{code: malformed}},
 		"BlockStaysOpen":   {[]string{start, block, piece, end, stop}, want{code: malformed}},
 		"EndTwice":         {[]string{start, block, piece, blockEnd, blockEnd, end, stop}, want{code: malformed}},
 		"NoReason":         {[]string{start, block, piece, blockEnd, stop}, want{code: malformed}},

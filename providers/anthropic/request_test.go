@@ -135,7 +135,7 @@ func TestToolTakesTheSchemaAsItIs(t *testing.T) {
 	req.Schema = []byte(`{"type":"object","required":["z"],"properties":{"z":{"minimum":12345678901234567890.10},"a":{"$ref":"#"},"m":{"type":"object","additionalProperties":{"type":"string"}}}}`)
 	out, body := sent(t, adapter(anthropic.StructuredTool), nil, req, anthropictest.Says(`{"z":1}`))
 	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	require.Equal(t, string(req.Schema), gjson.GetBytes(body, "tools.0.input_schema").Raw) //nolint:testifylint // to the byte
+	require.Equal(t, string(req.Schema), gjson.GetBytes(body, "tools.0.input_schema").Raw)
 	require.JSONEq(t, `{"type":"tool","name":"answer","disable_parallel_tool_use":true}`, gjson.GetBytes(body, "tool_choice").Raw)
 	require.False(t, gjson.GetBytes(body, "output_config").Exists())
 }
@@ -154,12 +154,13 @@ func TestStructuredOutputsTakeTheirSubset(t *testing.T) {
 		"$defs":{"person":{"type":"object","properties":{"name":{"const":"x"}}}}}`)
 	out, body := sent(t, adapter(anthropic.StructuredNative), nil, req, anthropictest.Says(`{}`))
 	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	require.Equal(t, `{"type":"object","properties":{"id":{"type":"string","pattern":"^[A-Z]+$","description":"d"},`+
+	const want = `{"type":"object","properties":{"id":{"type":"string","pattern":"^[A-Z]+$","description":"d"},`+
 		`"counted":{"type":"string"},"few":{"type":"string","pattern":"^[A-Z]{3,12}[0-9]{2}$"},"ahead":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},`+
 		`"some":{"type":"array","items":{"type":"string","format":"uri"},"minItems":1},`+
 		`"who":{"anyOf":[{"$ref":"#/$defs/person"},{"type":"null"}]},"n":{"type":["integer","null"]}},`+
 		`"$defs":{"person":{"type":"object","properties":{"name":{"type":"string","const":"x"}},"required":[],"additionalProperties":false}},`+
-		`"required":["id","tags","who"],"additionalProperties":false}`, gjson.GetBytes(body, "output_config.format.schema").Raw)
+		`"required":["id","tags","who"],"additionalProperties":false}`
+	require.Equal(t, want, gjson.GetBytes(body, "output_config.format.schema").Raw)
 	require.Equal(t, "json_schema", gjson.GetBytes(body, "output_config.format.type").String())
 	require.False(t, gjson.GetBytes(body, "tools").Exists())
 }

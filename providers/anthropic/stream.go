@@ -95,7 +95,7 @@ func (r reader) readStream(body io.Reader, labelled bool) (providers.Outcome, er
 		out.ProviderRequestID, out.Usage = s.id, s.usage.billed()
 		return out
 	}
-	any := false
+	some := false
 	for {
 		event, err := events.Next()
 		switch {
@@ -103,14 +103,14 @@ func (r reader) readStream(body io.Reader, labelled bool) (providers.Outcome, er
 			return with(exchange.Malformed("an event that is too large")), nil
 		case errors.Is(err, io.EOF):
 			// With a clean end and not one event it was no stream at all, unless the server called it one.
-			if !any && events.DamagedLines() > 0 && !labelled {
+			if !some && events.DamagedLines() > 0 && !labelled {
 				return exchange.Malformed("neither a stream nor a message"), nil
 			}
 			return with(exchange.CutOff("the stream ended without message_stop")), nil
 		case err != nil:
 			return with(providers.Outcome{}), err
 		}
-		any = true
+		some = true
 		data := bytes.TrimSpace(event.Data)
 		if len(data) == 0 {
 			continue
@@ -122,7 +122,7 @@ func (r reader) readStream(body io.Reader, labelled bool) (providers.Outcome, er
 		}
 		switch e.Type {
 		case "message_stop":
-			if s.damaged || !s.started || s.anyOpen() || events.DamagedLines() > 0 {
+			if s.damaged || s.anyOpen() || events.DamagedLines() > 0 {
 				return with(exchange.Malformed("a stream with damaged events")), nil
 			}
 			return s.outcome(r.tool), nil

@@ -65,7 +65,7 @@ func (s *subset) check(schema map[string]any, refs []string) string {
 }
 
 func (s *subset) object(schema map[string]any) string {
-	if schema["additionalProperties"] != false {
+	if open, ok := schema["additionalProperties"].(bool); open || !ok {
 		return "For 'object' type, 'additionalProperties' must be explicitly set to false"
 	}
 	properties, _ := schema["properties"].(map[string]any)
