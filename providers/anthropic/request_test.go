@@ -154,11 +154,11 @@ func TestStructuredOutputsTakeTheirSubset(t *testing.T) {
 		"$defs":{"person":{"type":"object","properties":{"name":{"const":"x"}}}}}`)
 	out, body := sent(t, adapter(anthropic.StructuredNative), nil, req, anthropictest.Says(`{}`))
 	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	const want = `{"type":"object","properties":{"id":{"type":"string","pattern":"^[A-Z]+$","description":"d"},`+
-		`"counted":{"type":"string"},"few":{"type":"string","pattern":"^[A-Z]{3,12}[0-9]{2}$"},"ahead":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},`+
-		`"some":{"type":"array","items":{"type":"string","format":"uri"},"minItems":1},`+
-		`"who":{"anyOf":[{"$ref":"#/$defs/person"},{"type":"null"}]},"n":{"type":["integer","null"]}},`+
-		`"$defs":{"person":{"type":"object","properties":{"name":{"type":"string","const":"x"}},"required":[],"additionalProperties":false}},`+
+	const want = `{"type":"object","properties":{"id":{"type":"string","pattern":"^[A-Z]+$","description":"d"},` +
+		`"counted":{"type":"string"},"few":{"type":"string","pattern":"^[A-Z]{3,12}[0-9]{2}$"},"ahead":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},` +
+		`"some":{"type":"array","items":{"type":"string","format":"uri"},"minItems":1},` +
+		`"who":{"anyOf":[{"$ref":"#/$defs/person"},{"type":"null"}]},"n":{"type":["integer","null"]}},` +
+		`"$defs":{"person":{"type":"object","properties":{"name":{"type":"string","const":"x"}},"required":[],"additionalProperties":false}},` +
 		`"required":["id","tags","who"],"additionalProperties":false}`
 	require.Equal(t, want, gjson.GetBytes(body, "output_config.format.schema").Raw)
 	require.Equal(t, "json_schema", gjson.GetBytes(body, "output_config.format.type").String())
