@@ -56,6 +56,8 @@ type Model struct {
 	Tokenizer       string
 	PricePerMillion Price
 	Reasoning       bool // thinks before it answers, and takes no temperature
+
+	StructuredOutput string // how a kind that has several ways asks for the schema; empty is the kind's default
 }
 
 // Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.

@@ -122,6 +122,7 @@ const (
 	CodeTLS                = "TLS_FAILED"            // certificate verification; not retryable
 	CodeNotSent            = "REQUEST_NOT_SENT"      // never fully written
 	CodeSchemaNotSupported = "SCHEMA_NOT_SUPPORTED"  // the output schema has no form that the provider takes; nothing was sent
+	CodeUnsupported        = "REQUEST_NOT_SUPPORTED" // the task asks for something that the provider does not take; nothing was sent
 	CodeAborted            = "ABORTED"               // our own context ended
 	CodeAckTimeout         = "ACK_TIMEOUT"           // UNKNOWN
 	CodeIdleTimeout        = "IDLE_TIMEOUT"          // UNKNOWN
@@ -132,7 +133,7 @@ const (
 	CodeBadRequest         = "PROVIDER_REJECTED"     // 400, 404, 413, 422 and other 4xx
 	CodeUnauthorized       = "PROVIDER_UNAUTHORIZED" // 401, 403
 	CodeRateLimited        = "RATE_LIMITED"          // 429
-	CodeQuotaExceeded      = "QUOTA_EXCEEDED"        // 429 that is a spending limit; not retryable
+	CodeQuotaExceeded      = "QUOTA_EXCEEDED"        // 402, or 429 and 400 that are a spending limit; not retryable
 	CodeRedirected         = "REDIRECTED"            // 3xx
 	CodeProviderError      = "PROVIDER_ERROR"        // 500 with the provider's error body, an error object with 200
 	CodeOverloaded         = "PROVIDER_OVERLOADED"   // 503, 529, in-stream overload

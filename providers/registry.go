@@ -126,7 +126,7 @@ func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
 // depends on: target, kind, base URL, API, background, adapter version, strict schemas, the model's entry (window, output limit,
-// tokenizer, prices, reasoning), the currency and the time-outs within which an answer must come. Left out are the key, which may be
+// tokenizer, prices, reasoning, structured output), the currency and the time-outs within which an answer must come. Left out are the key, which may be
 // rotated freely, and what no contract run can observe: linger, presume_dead_after, idempotent, max_concurrency and circuit_breaker.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
 	t, ok := r.Lookup(target)
@@ -144,6 +144,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		Ack, Idle, Total               time.Duration
 		API                            string
 		Background, Reasoning          bool
+		StructuredOutput               string
 	}{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
 		t.Config.StrictSchema,
@@ -152,7 +153,7 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		canonicalPrice(t.Model.PricePerMillion.Input), canonicalPrice(t.Model.PricePerMillion.Output),
 		canonicalPrice(t.Model.PricePerMillion.CachedInput), t.Config.Currency,
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
-		t.Config.API, t.Config.Background, t.Model.Reasoning,
+		t.Config.API, t.Config.Background, t.Model.Reasoning, t.Model.StructuredOutput,
 	})
 	if err != nil {
 		return "", false // not reachable: strings and numbers only

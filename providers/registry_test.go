@@ -188,6 +188,7 @@ func TestConfigDigest(t *testing.T) {
 		"API":           func(c *providers.Config) { c.API = "chat" },
 		"Background":    func(c *providers.Config) { c.Background = true },
 		"Reasoning":     func(c *providers.Config) { c.Models[0].Reasoning = true },
+		"Structured":    func(c *providers.Config) { c.Models[0].StructuredOutput = "tool" },
 		"Ack":           func(c *providers.Config) { c.AckTimeout = time.Second },
 		"Idle":          func(c *providers.Config) { c.IdleTimeout = time.Second },
 		"Total":         func(c *providers.Config) { c.TotalTimeout = time.Second },

@@ -21,6 +21,7 @@ import (
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/webhooks"
 	"github.com/docket-gateway/docket/providers"
+	"github.com/docket-gateway/docket/providers/anthropic"
 	"github.com/docket-gateway/docket/providers/demo"
 	"github.com/docket-gateway/docket/providers/openai"
 	"github.com/docket-gateway/docket/providers/openaicompat"
@@ -29,6 +30,7 @@ import (
 // factories has one line for each kind of provider.
 func factories() map[string]providers.Factory {
 	return map[string]providers.Factory{
+		config.KindAnthropic:        anthropic.New,
 		config.KindDemo:             demo.New,
 		config.KindOpenAI:           openai.New,
 		config.KindOpenAICompatible: openaicompat.New,
@@ -139,6 +141,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
 				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
+				StructuredOutput: m.StructuredOutput,
 				PricePerMillion: providers.Price{
 					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),
 				},

@@ -74,8 +74,10 @@ type Model struct {
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty
-	Reasoning       bool   `yaml:"reasoning"`         // of kind openai: takes no temperature
-	PricePerMillion Prices `yaml:"price_per_million"` //
+	Reasoning       bool   `yaml:"reasoning"`         // of kinds openai and anthropic: takes no temperature
+	// StructuredOutput is native or tool, of kind anthropic alone; empty is native.
+	StructuredOutput string `yaml:"structured_output"`
+	PricePerMillion  Prices `yaml:"price_per_million"` //
 }
 
 // Prices are per million tokens; input and output or none.
@@ -130,6 +132,12 @@ const (
 const (
 	APIResponses = "responses"
 	APIChat      = "chat"
+)
+
+// The ways in which KindAnthropic asks for an output schema.
+const (
+	StructuredNative = "native"
+	StructuredTool   = "tool"
 )
 
 // AuthModeDev trusts what the client says that it is, on loopback listeners only.

@@ -182,7 +182,15 @@ func (l *loader) protocol(path string, p Provider) {
 	of("background", p.Background, KindOpenAI)
 	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
 	for i, m := range p.Models {
-		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI)
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindAnthropic)
+		at := fmt.Sprintf("models[%d].structured_output", i)
+		of(at, m.StructuredOutput != "", KindAnthropic)
+		if m.StructuredOutput != "" {
+			l.oneOf(path+"."+at, m.StructuredOutput, StructuredNative, StructuredTool)
+		}
+	}
+	if p.Idempotent && p.Kind == KindAnthropic {
+		l.problem(path+".idempotent", "cannot be true: Anthropic knows no idempotency key, and a request that is sent again runs again")
 	}
 	if p.API != "" {
 		l.oneOf(path+".api", p.API, APIResponses, APIChat)

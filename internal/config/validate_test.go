@@ -43,7 +43,11 @@ func TestValidationRefuses(t *testing.T) {
 		"APIOfAnotherKind":         {with("api: chat"), "providers[0].api: is a setting of the kinds openai alone"},
 		"BackgroundOfAnotherKind":  {with("background: true"), "providers[0].background: is a setting of the kinds openai alone"},
 		"StrictSchemaOfDemo":       {"providers:\n  - {name: d, kind: demo, strict_schema: false, models: [{name: fax}]}\n", "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
-		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai alone"},
+		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai, anthropic alone"},
+		"StructuredOfAnotherKind":  {provider("{name: m}", "{name: m, structured_output: tool}"), "providers[0].models[0].structured_output: is a setting of the kinds anthropic alone"},
+		"UnknownStructuredOutput":  {strings.Replace(anthropic(""), "{name: m}", "{name: m, structured_output: prompt}", 1), `providers[0].models[0].structured_output: "prompt" is not one of native, tool`},
+		"IdempotentAnthropic":      {anthropic("idempotent: true, "), "providers[0].idempotent: cannot be true"},
+		"StrictSchemaOfAnthropic":  {anthropic("strict_schema: true, "), "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
 		"UnknownAPI":               {openAI("api: realtime"), `providers[0].api: "realtime" is not one of responses, chat`},
 		"BackgroundChat":           {openAI("api: chat, background: true"), "providers[0].background: needs api: responses"},
 		"DemoWithBaseURL":          {provider("openai-compatible", "demo"), "providers[0].base_url: must be left out"},
@@ -112,6 +116,24 @@ func TestValidationAccepts(t *testing.T) {
 
 func openAI(settings string) string {
 	return "providers:\n  - {name: o, kind: openai, base_url: \"https://api.openai.com/v1\", api_key_env: K, " + settings + ", models: [{name: m}]}\n"
+}
+
+func anthropic(settings string) string {
+	return "providers:\n  - {name: a, kind: anthropic, base_url: \"https://api.anthropic.com\", api_key_env: K, " + settings + "models: [{name: m}]}\n"
+}
+
+func TestAnthropicsModels(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"", "native", "tool"} {
+		text := anthropic("")
+		if way != "" {
+			text = strings.Replace(text, "{name: m}", "{name: m, reasoning: true, structured_output: "+way+"}", 1)
+		}
+		cfg, err := Load(write(t, text), nil)
+		require.NoError(t, err)
+		require.Equal(t, way, cfg.Providers[0].Models[0].StructuredOutput)
+		require.Equal(t, way != "", cfg.Providers[0].Models[0].Reasoning)
+	}
 }
 
 func TestStrictSchemaIsLeftToTheKind(t *testing.T) {

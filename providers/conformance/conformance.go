@@ -22,14 +22,16 @@ import (
 type Fake struct {
 	Protocol providertest.Protocol
 
-	Says      func(output string) providertest.Behaviour // a complete answer in several pieces; 11 input tokens, providertest.Tokens(output) output tokens
-	Starts    providertest.Behaviour                     // acknowledges, sends a piece, and then nothing
-	Cut       providertest.Behaviour                     // some pieces and a clean end, without what marks the end
-	Damaged   providertest.Behaviour                     // a complete answer with a broken event in its middle
-	Refuses   providertest.Behaviour
-	Filters   providertest.Behaviour // the provider's filter ends the answer
-	AtLimit   providertest.Behaviour // the token limit ends the answer
-	CallsTool providertest.Behaviour // asks for a tool that nobody offered; nil if the protocol's answers are tool calls
+	Says    func(output string) providertest.Behaviour // a complete answer in several pieces; 11 input tokens, providertest.Tokens(output) output tokens
+	Starts  providertest.Behaviour                     // acknowledges, sends a piece, and then nothing
+	Cut     providertest.Behaviour                     // some pieces and a clean end, without what marks the end
+	Damaged providertest.Behaviour                     // a complete answer with a broken event in its middle
+	Refuses providertest.Behaviour
+	Filters providertest.Behaviour // the provider's filter ends the answer
+	AtLimit providertest.Behaviour // the token limit ends the answer
+	// FiltersByError: the filter ends the answer by an error, which tells neither a finish reason nor the output tokens.
+	FiltersByError bool
+	CallsTool      providertest.Behaviour // asks for a tool that nobody offered; nil if the protocol's answers are tool calls
 
 	Error func(status int, code string, headers ...string) providertest.Behaviour // the provider's own error body
 

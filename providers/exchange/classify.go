@@ -42,7 +42,7 @@ func classifyStatus(resp *http.Response, body []byte, whole bool, readError func
 	switch {
 	case status >= 300 && status <= 399:
 		out = failed(providers.CodeRedirected, said+"; redirects are not followed")
-	case status == http.StatusTooManyRequests && e.SpendingLimit(), status == http.StatusPaymentRequired:
+	case (status == http.StatusTooManyRequests || status == http.StatusBadRequest) && e.SpendingLimit(), status == http.StatusPaymentRequired:
 		out = failed(providers.CodeQuotaExceeded, said)
 	case status == http.StatusTooManyRequests:
 		out = retryable(providers.CodeRateLimited, said)
@@ -91,7 +91,7 @@ func (e ErrorBody) InStream() providers.Outcome {
 		return retryable(providers.CodeRateLimited, said)
 	case has("authentication", "permission", "invalid_api_key"), e.Code == "401", e.Code == "403":
 		return failed(providers.CodeUnauthorized, said)
-	case has("server_error", "internal_error", "api_error"), e.Code == "500":
+	case has("server_error", "internal_error", "api_error", "timeout_error"), e.Code == "500":
 		return retryable(providers.CodeProviderError, said)
 	default:
 		return failed(providers.CodeProviderError, said)
@@ -103,13 +103,14 @@ func (e ErrorBody) SpendingLimit() bool {
 	for _, word := range []string{e.Code, e.Type} {
 		switch strings.ToLower(word) {
 		case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error",
-			"insufficient_balance", "insufficient_credits", "quota_exceeded", "spending_limit_reached", "account_deactivated":
+			"insufficient_balance", "insufficient_credits", "quota_exceeded", "spending_limit_reached", "account_deactivated",
+			"billing_error":
 			return true
 		}
 	}
 	message := strings.ToLower(e.Message)
 	for _, words := range []string{"exceeded your current quota", "spending limit", "spend limit", "billing hard limit",
-		"insufficient balance", "insufficient credits", "credit balance is too low"} {
+		"insufficient balance", "insufficient credits", "credit balance is too low", "specified api usage limits"} {
 		if strings.Contains(message, words) {
 			return true
 		}

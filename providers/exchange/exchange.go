@@ -125,6 +125,9 @@ type Call struct {
 	// ReadError says whether the body of another status is the provider's own error, and what it says.
 	ReadError func(body []byte) (ErrorBody, bool)
 
+	// RequestIDHeader is looked at first for the provider's name for the request: boxes in the middle have names of their own.
+	RequestIDHeader string
+
 	// HandleInBody: the acknowledgement is not the headers of a 2xx answer, but Read's call of Answer.Acknowledge.
 	HandleInBody bool
 }
@@ -164,7 +167,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call, p *progress) provider
 		}
 		return p.track.classify(sendErr)
 	}
-	id := requestID(resp.Header)
+	id := requestID(resp.Header, call.RequestIDHeader)
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		p.rejected()
@@ -200,8 +203,8 @@ func (c *Client) roundTrip(ctx context.Context, call Call, p *progress) provider
 }
 
 // requestID returns the provider's name for the request, for its support and our logs.
-func requestID(h http.Header) string {
-	for _, name := range []string{"X-Request-Id", "Request-Id"} {
+func requestID(h http.Header, first string) string {
+	for _, name := range []string{first, "X-Request-Id", "Request-Id"} {
 		if id := h.Get(name); id != "" && len(id) <= 255 {
 			return id
 		}

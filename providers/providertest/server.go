@@ -57,6 +57,8 @@ type Protocol struct {
 	// Check returns the answer to a request that the provider would not take, nil if it would. It goes before all scripts; nil
 	// checks nothing.
 	Check func(r *http.Request, body []byte) Behaviour
+	// RequestID is the response header that names the request, X-Request-Id if it is empty.
+	RequestID string
 	// Default is the behaviour of a request that is not scripted.
 	Default func(model string) Behaviour
 }

@@ -3,6 +3,7 @@ package schemasubset
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ type converter struct {
 	properties int
 	enums      int
 	names      int
+	unionTypes int
 	refs       []*node
 	unions     []*node
 	optional   []*property
@@ -62,6 +64,9 @@ func (c *converter) keyword(n *node, key string, v gjson.Result, at string, dept
 	case "type":
 		for _, w := range list(v) {
 			n.kinds = append(n.kinds, w.String())
+		}
+		if v.IsArray() {
+			c.unionTypes++
 		}
 		keep(v.Raw)
 	case "enum", "const":
@@ -139,7 +144,9 @@ func (c *converter) keyword(n *node, key string, v gjson.Result, at string, dept
 	default:
 		switch {
 		case slices.Contains(c.rules.Keywords, key):
-			keep(v.Raw)
+			if c.rules.Takes == nil || c.rules.Takes(key, json.RawMessage(v.Raw)) {
+				keep(v.Raw)
+			}
 		case !slices.Contains(c.rules.Dropped, key):
 			return c.problem(at, "has no form")
 		}
@@ -227,6 +234,11 @@ func (c *converter) check(f *Form) error {
 			return err
 		}
 	}
+	if c.rules.NoRecursion {
+		if n := f.recursive(); n != nil {
+			return c.problem(n.at, "leads back to itself, and recursion has no form")
+		}
+	}
 	if c.rules.AllRequired {
 		for _, p := range c.optional {
 			p.absent = !f.acceptsNull(p.node)
@@ -238,12 +250,51 @@ func (c *converter) check(f *Form) error {
 	}{
 		{c.properties, c.rules.MaxProperties, "properties"}, {c.enums, c.rules.MaxEnumValues, "enum values"},
 		{c.names, c.rules.MaxNames, "characters of names and values"},
+		{len(c.optional), c.rules.MaxOptional, "optional properties"},
+		{len(c.unions) + c.unionTypes, c.rules.MaxUnions, "choices and lists of types"},
 	} {
 		if l.limit > 0 && l.have > l.limit {
 			return c.problem("", "has %d %s, more than %d", l.have, l.what, l.limit)
 		}
 	}
 	return nil
+}
+
+// recursive returns a node that lies within itself, nil if none does.
+func (f *Form) recursive() *node {
+	const visiting, done = 1, 2
+	state := map[*node]int{}
+	var walk func(*node) *node
+	walk = func(n *node) *node {
+		if n == nil || state[n] == done {
+			return nil
+		}
+		if state[n] == visiting {
+			return n
+		}
+		state[n] = visiting
+		inside := slices.Clone(n.anyOf)
+		if n.ref != "" {
+			inside = append(inside, f.target(n.ref))
+		}
+		for _, p := range n.props {
+			inside = append(inside, p.node)
+		}
+		for _, i := range append(inside, n.items) {
+			if found := walk(i); found != nil {
+				return found
+			}
+		}
+		state[n] = done
+		return nil
+	}
+	found := walk(f.root)
+	for _, name := range slices.Sorted(maps.Keys(f.defs)) {
+		if found == nil {
+			found = walk(f.defs[name])
+		}
+	}
+	return found
 }
 
 // choice makes sure that it can be told which branch an answer is of, since branches may differ in what null stands for.

@@ -26,6 +26,10 @@ type Rules struct {
 	Dropped  []string // left out: annotations, and rules that only narrow what an answer may be
 	Formats  []string // formats that are passed on; others are left out
 
+	// Takes says of a keyword that is passed on whether this value of it is taken; else it is left out, as Dropped ones are. nil
+	// takes all.
+	Takes func(keyword string, value json.RawMessage) bool
+
 	// AllRequired: each property must be required. An optional one is asked for as "or null", and Form.Back leaves it out
 	// where it is null. One that may be null by itself stays as it is: it then comes as null rather than not at all.
 	AllRequired bool
@@ -34,6 +38,10 @@ type Rules struct {
 	MaxProperties int // in all
 	MaxEnumValues int // in all
 	MaxNames      int // characters of all names of properties and definitions, and of all enum and const values
+	MaxOptional   int // properties that are not required, in all; 0 is no limit, as for the others
+	MaxUnions     int // choices and lists of types, in all
+
+	NoRecursion bool // no schema may hold a reference that leads back to itself
 }
 
 // Error says what of a schema cannot be expressed, and where.
