@@ -59,6 +59,8 @@ type Protocol struct {
 	Check func(r *http.Request, body []byte) Behaviour
 	// Default is the behaviour of a request that is not scripted.
 	Default func(model string) Behaviour
+	// Unnamed: answers have no header that names the request.
+	Unnamed bool
 }
 
 // NewServer returns a server for use as an http.Handler; Configure the http.Server that runs it. It speaks ChatCompletions.
