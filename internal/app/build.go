@@ -22,6 +22,7 @@ import (
 	"github.com/docket-gateway/docket/internal/webhooks"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/demo"
+	"github.com/docket-gateway/docket/providers/gemini"
 	"github.com/docket-gateway/docket/providers/openai"
 	"github.com/docket-gateway/docket/providers/openaicompat"
 )
@@ -30,6 +31,7 @@ import (
 func factories() map[string]providers.Factory {
 	return map[string]providers.Factory{
 		config.KindDemo:             demo.New,
+		config.KindGemini:           gemini.New,
 		config.KindOpenAI:           openai.New,
 		config.KindOpenAICompatible: openaicompat.New,
 	}

@@ -65,7 +65,7 @@ type Model struct {
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty
-	Reasoning       bool   `yaml:"reasoning"`         // of kind openai: takes no temperature
+	Reasoning       bool   `yaml:"reasoning"`         // of kinds openai and gemini: takes no temperature
 	PricePerMillion Prices `yaml:"price_per_million"` //
 }
 

@@ -171,7 +171,7 @@ func (l *loader) protocol(path string, p Provider) {
 	of("background", p.Background, KindOpenAI)
 	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
 	for i, m := range p.Models {
-		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI)
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindGemini)
 	}
 	if p.API != "" {
 		l.oneOf(path+".api", p.API, APIResponses, APIChat)

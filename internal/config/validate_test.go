@@ -43,7 +43,7 @@ func TestValidationRefuses(t *testing.T) {
 		"APIOfAnotherKind":         {with("api: chat"), "providers[0].api: is a setting of the kinds openai alone"},
 		"BackgroundOfAnotherKind":  {with("background: true"), "providers[0].background: is a setting of the kinds openai alone"},
 		"StrictSchemaOfDemo":       {"providers:\n  - {name: d, kind: demo, strict_schema: false, models: [{name: fax}]}\n", "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
-		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai alone"},
+		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai, gemini alone"},
 		"UnknownAPI":               {openAI("api: realtime"), `providers[0].api: "realtime" is not one of responses, chat`},
 		"BackgroundChat":           {openAI("api: chat, background: true"), "providers[0].background: needs api: responses"},
 		"DemoWithBaseURL":          {provider("openai-compatible", "demo"), "providers[0].base_url: must be left out"},
