@@ -47,7 +47,7 @@ func TestRequestBodies(t *testing.T) {
 					}
 					want, err := os.ReadFile(path)
 					require.NoError(t, err, "write it with -update")
-					require.Equal(t, string(want), string(e.Body)) //nolint:testifylint // to the byte
+					require.Equal(t, string(want), string(e.Body))
 				})
 			})
 		}

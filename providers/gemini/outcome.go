@@ -124,7 +124,7 @@ func (s *answer) outcome(whole bool) providers.Outcome {
 	case s.finish == "" && !whole:
 		return s.with(exchange.CutOff("the stream ended without a finish reason"))
 	case s.damaged:
-		return s.with(exchange.Malformed("a stream with damaged events"))
+		return s.with(exchange.Malformed("pieces that are no responses"))
 	case !s.candidate:
 		return s.with(exchange.Malformed("a response without candidates"))
 	}

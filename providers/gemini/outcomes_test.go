@@ -138,7 +138,7 @@ func TestOutputIsAllTextButThoughts(t *testing.T) {
 			`{"candidates":[{"content":{"parts":[{"text":":"},{"text":" 1"},{"thoughtSignature":"AAAA"}]},"finishReason":"STOP"}]}`,
 			`{"candidates":[{"content":{"parts":[{"text":"}"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"toolUsePromptTokenCount":1,"cachedContentTokenCount":5,"candidatesTokenCount":4,"thoughtsTokenCount":20,"totalTokenCount":32},"responseId":"r"}`))
 		out := b.Sender.Send(t.Context(), conformance.Request(), b.Recorder)
-		require.Equal(t, `{"a": 1}`, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte
+		require.Equal(t, `{"a": 1}`, string(out.Output), "%+v", out.Failure)
 		require.Equal(t, 8, *out.Usage.InputTokens, "cached tokens are part of the prompt's")
 		require.Equal(t, 24, *out.Usage.OutputTokens, "the last sum, with the thoughts")
 		require.Equal(t, "r", out.ProviderRequestID)

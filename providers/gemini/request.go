@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"google.golang.org/genai"
@@ -12,12 +11,12 @@ import (
 
 // config is everything of a request but the prompt. An output schema without a form is an error, and nothing is sent.
 func (p *Provider) config(req providers.Request) (*genai.GenerateContentConfig, error) {
-	http := &genai.HTTPOptions{Headers: http.Header{}}
+	opts := &genai.HTTPOptions{Headers: http.Header{}}
 	if req.Traceparent != "" {
-		http.Headers.Set("Traceparent", req.Traceparent)
+		opts.Headers.Set("Traceparent", req.Traceparent)
 	}
 	c := &genai.GenerateContentConfig{
-		HTTPOptions:           http,
+		HTTPOptions:           opts,
 		AutomaticContinuation: genai.Ptr(false), // would send further requests
 		MaxOutputTokens:       int32(req.MaxOutputTokens),
 	}
@@ -37,7 +36,7 @@ func (p *Provider) config(req providers.Request) (*genai.GenerateContentConfig, 
 	c.ResponseMIMEType = "application/json"
 	// Past the SDK's field, which would sort the keys and round the numbers: the order of the properties is the order in
 	// which the model writes.
-	http.ExtraBody = map[string]any{"generationConfig": map[string]any{"responseJsonSchema": json.RawMessage(form.Schema)}}
+	opts.ExtraBody = map[string]any{"generationConfig": map[string]any{"responseJsonSchema": form.Schema}}
 	return c, nil
 }
 

@@ -157,7 +157,7 @@ func TestWeakerForm(t *testing.T) {
 		req := conformance.Request()
 		req.Schema = []byte(schema)
 		out := b.Sender.Send(t.Context(), req, b.Recorder)
-		require.Equal(t, `{"z":null}`, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte; whether it is valid is not the adapter's to say
+		require.Equal(t, `{"z":null}`, string(out.Output), "%+v", out.Failure) // whether it is valid is not the adapter's to say
 		sent := gjson.GetBytes(b.Server.Log()[0].Body, "generationConfig.responseJsonSchema").Raw
 		require.Equal(t, form, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(sent)) //nolint:testifylint // to the byte
 	})

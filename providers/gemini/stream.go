@@ -50,19 +50,15 @@ func readWhole(body io.Reader) (providers.Outcome, error) {
 		return exchange.CutOff("the answer's JSON ends early"), nil
 	}
 	chunks := []json.RawMessage{raw}
-	if bytes.HasPrefix(raw, []byte("[")) {
-		if json.Unmarshal(raw, &chunks) != nil {
-			return exchange.Malformed("an answer that is not a response"), nil
-		}
+	if bytes.HasPrefix(raw, []byte("[")) && json.Unmarshal(raw, &chunks) != nil {
+		chunks = []json.RawMessage{raw} // no response either
 	}
 	var s answer
 	for _, c := range chunks {
 		if e, ok := readError(c); ok {
 			return s.with(e.InStream()), nil
 		}
-		if s.add(c) != nil {
-			return s.with(exchange.Malformed("an answer that is not a response")), nil
-		}
+		s.damaged = s.add(c) != nil || s.damaged
 	}
 	return s.outcome(true), nil
 }

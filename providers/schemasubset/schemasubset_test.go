@@ -115,7 +115,7 @@ func TestConvertWithoutConstAndLists(t *testing.T) {
 			r.Dropped = []string{"description"}
 			f, err := schemasubset.Convert(json.RawMessage(object(tc.property)), r)
 			require.NoError(t, err)
-			require.Equal(t, `{"type":"object","properties":{"a":`+tc.want+`},"required":[],"additionalProperties":false}`, string(f.Schema)) //nolint:testifylint // to the byte
+			require.Equal(t, `{"type":"object","properties":{"a":`+tc.want+`},"required":[],"additionalProperties":false}`, string(f.Schema))
 		})
 	}
 }

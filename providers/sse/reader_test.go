@@ -66,7 +66,7 @@ func TestReaderKeepsDamagedLines(t *testing.T) {
 	got, err := readAll(r)
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, []string{"|a"}, got)
-	require.Equal(t, "{\n  \"error\": {}\n}\n", string(r.Damaged()))
+	require.Equal(t, "{\n  \"error\": {}\n}\n", string(r.Damaged())) //nolint:testifylint // to the byte
 
 	r = sse.NewReader(strings.NewReader(strings.Repeat(strings.Repeat("x", 1000)+"\n", 100)), 2048)
 	_, err = readAll(r)

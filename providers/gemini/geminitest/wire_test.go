@@ -123,7 +123,7 @@ func TestTheSDKReadsTheFake(t *testing.T) {
 				finish = chunk.Candidates[0].FinishReason
 			}
 		}
-		require.Equal(t, tc.text, text.String(), name) //nolint:testifylint // to the byte
+		require.Equal(t, tc.text, text.String(), name)
 		require.Equal(t, tc.finish, string(finish), name)
 	}
 	for name, behave := range map[string]providertest.Behaviour{
