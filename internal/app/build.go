@@ -23,6 +23,7 @@ import (
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/anthropic"
 	"github.com/docket-gateway/docket/providers/demo"
+	"github.com/docket-gateway/docket/providers/gemini"
 	"github.com/docket-gateway/docket/providers/openai"
 	"github.com/docket-gateway/docket/providers/openaicompat"
 )
@@ -32,6 +33,7 @@ func factories() map[string]providers.Factory {
 	return map[string]providers.Factory{
 		config.KindAnthropic:        anthropic.New,
 		config.KindDemo:             demo.New,
+		config.KindGemini:           gemini.New,
 		config.KindOpenAI:           openai.New,
 		config.KindOpenAICompatible: openaicompat.New,
 	}

@@ -74,7 +74,7 @@ type Model struct {
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty
-	Reasoning       bool   `yaml:"reasoning"`         // of kinds openai and anthropic: takes no temperature
+	Reasoning       bool   `yaml:"reasoning"`         // of kinds openai, anthropic and gemini: takes no temperature
 	// StructuredOutput is native or tool, of kind anthropic alone; empty is native.
 	StructuredOutput string `yaml:"structured_output"`
 	PricePerMillion  Prices `yaml:"price_per_million"` //

@@ -57,13 +57,14 @@ func TestExampleFileLoadsWithEverythingInUse(t *testing.T) {
 	text, err := os.ReadFile("../../docket.example.yaml")
 	require.NoError(t, err)
 	used := commented.ReplaceAllString(string(text), "  $1")
-	cfg, err := Load(write(t, used), []string{"OPENAI_API_KEY=k", "ANTHROPIC_API_KEY=k", "OPENAI_CALLBACK_SECRET=" + secretA})
+	cfg, err := Load(write(t, used), []string{"OPENAI_API_KEY=k", "ANTHROPIC_API_KEY=k", "GEMINI_API_KEY=k", "OPENAI_CALLBACK_SECRET=" + secretA})
 	require.NoError(t, err)
 	require.NoError(t, cfg.RequireKeys())
-	require.Len(t, cfg.Providers, 4)
+	require.Len(t, cfg.Providers, 5)
 	require.Equal(t, secretA, cfg.Providers[1].CallbackSecrets[0].Reveal())
 	require.Equal(t, Prices{Input: "0.15", CachedInput: "0.075", Output: "0.60"}, cfg.Providers[1].Models[0].PricePerMillion)
 	require.Equal(t, StructuredNative, cfg.Providers[2].Models[0].StructuredOutput)
+	require.Equal(t, "gemini", cfg.Providers[2].Name)
 	require.Equal(t, "local", cfg.Providers[3].Name)
 }
 

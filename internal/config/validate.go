@@ -182,7 +182,7 @@ func (l *loader) protocol(path string, p Provider) {
 	of("background", p.Background, KindOpenAI)
 	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
 	for i, m := range p.Models {
-		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindAnthropic)
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindAnthropic, KindGemini)
 		at := fmt.Sprintf("models[%d].structured_output", i)
 		of(at, m.StructuredOutput != "", KindAnthropic)
 		if m.StructuredOutput != "" {

@@ -43,7 +43,7 @@ func TestValidationRefuses(t *testing.T) {
 		"APIOfAnotherKind":         {with("api: chat"), "providers[0].api: is a setting of the kinds openai alone"},
 		"BackgroundOfAnotherKind":  {with("background: true"), "providers[0].background: is a setting of the kinds openai alone"},
 		"StrictSchemaOfDemo":       {"providers:\n  - {name: d, kind: demo, strict_schema: false, models: [{name: fax}]}\n", "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
-		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai, anthropic alone"},
+		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai, anthropic, gemini alone"},
 		"StructuredOfAnotherKind":  {provider("{name: m}", "{name: m, structured_output: tool}"), "providers[0].models[0].structured_output: is a setting of the kinds anthropic alone"},
 		"UnknownStructuredOutput":  {strings.Replace(anthropic(""), "{name: m}", "{name: m, structured_output: prompt}", 1), `providers[0].models[0].structured_output: "prompt" is not one of native, tool`},
 		"IdempotentAnthropic":      {anthropic("idempotent: true, "), "providers[0].idempotent: cannot be true"},

@@ -23,9 +23,10 @@ var ErrAnswerTooLarge = errors.New("exchange: answer too large")
 // ErrorBody is what a provider's own error says. Message is only looked at for what kind of error it is and never
 // passed on, since providers quote keys and prompts in it.
 type ErrorBody struct {
-	Code    string
-	Type    string
-	Message string
+	Code       string
+	Type       string
+	Message    string
+	RetryAfter time.Duration // as the body asks, beside the header Retry-After; 0 if it does not
 }
 
 // classifyStatus is the classification of answers that are not 2xx. whole says that the body came to its end.
@@ -46,7 +47,7 @@ func classifyStatus(resp *http.Response, body []byte, whole bool, readError func
 		out = failed(providers.CodeQuotaExceeded, said)
 	case status == http.StatusTooManyRequests:
 		out = retryable(providers.CodeRateLimited, said)
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || own && e.badKey():
 		out = failed(providers.CodeUnauthorized, said)
 	case status == http.StatusRequestTimeout:
 		out = unknown(providers.CodeGateway, said)
@@ -63,13 +64,20 @@ func classifyStatus(resp *http.Response, body []byte, whole bool, readError func
 		out = unknown(providers.CodeGateway, said)
 	}
 	if out.Kind == providers.Failed {
-		out.Failure.RetryAfter = retryafter.Parse(resp.Header, time.Now())
+		// Who asks for it in two places means both.
+		out.Failure.RetryAfter = max(retryafter.Parse(resp.Header, time.Now()), e.delay())
 	}
 	return out
 }
 
 // InStream classifies an error object that came with status 200.
 func (e ErrorBody) InStream() providers.Outcome {
+	out := e.inStream()
+	out.Failure.RetryAfter = e.delay()
+	return out
+}
+
+func (e ErrorBody) inStream() providers.Outcome {
 	said := "the provider sent an error in its answer" + e.label()
 	word := strings.ToLower(e.Code + " " + e.Type)
 	has := func(words ...string) bool {
@@ -87,11 +95,11 @@ func (e ErrorBody) InStream() providers.Outcome {
 		return failed(providers.CodeContentFilter, said)
 	case has("overloaded", "capacity", "unavailable", "insufficient_system_resource"), e.Code == "503", e.Code == "529":
 		return retryable(providers.CodeOverloaded, said)
-	case has("rate_limit", "too_many_requests"), e.Code == "429":
+	case has("rate_limit", "too_many_requests", "resource_exhausted"), e.Code == "429":
 		return retryable(providers.CodeRateLimited, said)
-	case has("authentication", "permission", "invalid_api_key"), e.Code == "401", e.Code == "403":
+	case has("authentication", "unauthenticated", "permission", "invalid_api_key"), e.badKey(), e.Code == "401", e.Code == "403":
 		return failed(providers.CodeUnauthorized, said)
-	case has("server_error", "internal_error", "api_error", "timeout_error"), e.Code == "500":
+	case has("server_error", "internal_error", "api_error", "timeout_error"), e.Code == "500", e.Code == "INTERNAL":
 		return retryable(providers.CodeProviderError, said)
 	default:
 		return failed(providers.CodeProviderError, said)
@@ -116,6 +124,13 @@ func (e ErrorBody) SpendingLimit() bool {
 		}
 	}
 	return false
+}
+
+func (e ErrorBody) delay() time.Duration { return min(max(e.RetryAfter, 0), retryafter.Max) }
+
+// badKey says whether the key is what is wrong, which Google tells with status 400.
+func (e ErrorBody) badKey() bool {
+	return e.Type == "API_KEY_INVALID" || e.Type == "API_KEY_EXPIRED"
 }
 
 func (e ErrorBody) filtered() bool {

@@ -104,16 +104,20 @@ func (x *Exchange) Output() string {
 // Headers sends status 200 with the headers of a stream.
 func (x *Exchange) Headers() {
 	x.w.Header().Set("Content-Type", "text/event-stream")
-	x.w.Header().Set(x.idHeader(), x.id())
+	x.name()
 	x.w.WriteHeader(http.StatusOK)
 	x.flush()
 }
 
-func (x *Exchange) idHeader() string {
-	if x.server.protocol.RequestID != "" {
-		return x.server.protocol.RequestID
+func (x *Exchange) name() {
+	if x.server.protocol.Unnamed {
+		return
 	}
-	return "X-Request-Id"
+	header := x.server.protocol.RequestID
+	if header == "" {
+		header = "X-Request-Id"
+	}
+	x.w.Header().Set(header, x.id())
 }
 
 func (x *Exchange) id() string { return fmt.Sprintf("req_fake_%d", x.Entry.Number) }
@@ -147,7 +151,7 @@ func (x *Exchange) Finish(reason string, outputTokens int) {
 
 // Respond sends a whole answer.
 func (x *Exchange) Respond(status int, contentType, body string, headers ...string) {
-	x.w.Header().Set(x.idHeader(), x.id())
+	x.name()
 	x.w.Header().Set("Content-Type", contentType)
 	for i := 0; i+1 < len(headers); i += 2 {
 		x.w.Header().Set(headers[i], headers[i+1])

@@ -61,6 +61,8 @@ type Protocol struct {
 	RequestID string
 	// Default is the behaviour of a request that is not scripted.
 	Default func(model string) Behaviour
+	// Unnamed: answers have no header that names the request.
+	Unnamed bool
 }
 
 // NewServer returns a server for use as an http.Handler; Configure the http.Server that runs it. It speaks ChatCompletions.

@@ -185,6 +185,7 @@ func (c *converter) finish(n *node, s gjson.Result) error {
 		}
 		n.members = append([]member{{"type", string(raw)}}, n.members...)
 	}
+	c.listed(n)
 	switch {
 	case len(n.kinds) == 0:
 		return c.problem(n.at, "has no type")
@@ -198,6 +199,26 @@ func (c *converter) finish(n *node, s gjson.Result) error {
 		return c.closed(n, s)
 	}
 	return nil
+}
+
+// listed writes the values of enum and const as the rules want them.
+func (c *converter) listed(n *node) {
+	if !n.valued {
+		return
+	}
+	drop := func(key string) {
+		n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.key == key })
+	}
+	if i := slices.IndexFunc(n.members, func(m member) bool { return m.key == "const" }); i >= 0 && c.rules.ConstAsEnum {
+		n.members[i].raw = "[" + n.members[i].raw + "]"
+		drop("enum") // says less
+		i = slices.IndexFunc(n.members, func(m member) bool { return m.key == "const" })
+		n.members[i].key = "enum"
+	}
+	if c.rules.ListedKinds != nil && slices.ContainsFunc(n.values, func(v gjson.Result) bool { return !slices.Contains(c.rules.ListedKinds, kind(v)) }) {
+		drop("enum")
+		drop("const")
+	}
 }
 
 // closed makes an object one with exactly its properties.
@@ -237,6 +258,16 @@ func (c *converter) check(f *Form) error {
 	if c.rules.NoRecursion {
 		if n := f.recursive(); n != nil {
 			return c.problem(n.at, "leads back to itself, and recursion has no form")
+		}
+	}
+	if c.rules.OptionalCycles {
+		if at, ok := f.cycle(f.root, map[*node]bool{}, map[*node]bool{}); ok {
+			return c.problem(at, "contains itself by way of required properties alone")
+		}
+		for _, n := range f.defs {
+			if at, ok := f.cycle(n, map[*node]bool{}, map[*node]bool{}); ok {
+				return c.problem(at, "contains itself by way of required properties alone")
+			}
 		}
 	}
 	if c.rules.AllRequired {
@@ -295,6 +326,34 @@ func (f *Form) recursive() *node {
 		}
 	}
 	return found
+}
+
+// cycle looks for a way from n back to itself that passes no property which may be left out, and says where it closes.
+func (f *Form) cycle(n *node, open, done map[*node]bool) (string, bool) {
+	if n == nil || done[n] {
+		return "", false
+	}
+	if open[n] {
+		return n.at, true
+	}
+	open[n] = true
+	next := slices.Clone(n.anyOf)
+	if n.ref != "" {
+		next = append(next, f.target(n.ref))
+	}
+	next = append(next, n.items)
+	for _, p := range n.props {
+		if p.required {
+			next = append(next, p.node)
+		}
+	}
+	for _, m := range next {
+		if at, ok := f.cycle(m, open, done); ok {
+			return at, true
+		}
+	}
+	open[n], done[n] = false, true
+	return "", false
 }
 
 // choice makes sure that it can be told which branch an answer is of, since branches may differ in what null stands for.

@@ -34,6 +34,14 @@ type Rules struct {
 	// where it is null. One that may be null by itself stays as it is: it then comes as null rather than not at all.
 	AllRequired bool
 
+	// ConstAsEnum: const is not known, but an enum of one value is.
+	ConstAsEnum bool
+	// ListedKinds are the kinds of the values that an enum may list: string, number, boolean, null. Where others are listed the
+	// list is left out, and the type alone is asked for. Nil allows all.
+	ListedKinds []string
+	// OptionalCycles: a schema may contain itself only by way of a property that is not required.
+	OptionalCycles bool
+
 	MaxDepth      int // objects inside of each other
 	MaxProperties int // in all
 	MaxEnumValues int // in all

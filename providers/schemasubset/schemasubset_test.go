@@ -96,6 +96,47 @@ func TestWhatCannotBeExpressedIsAnErrorThatNamesThePlace(t *testing.T) {
 	}
 }
 
+// narrow are rules without what others have: const, lists of anything, cycles.
+var narrow = schemasubset.Rules{Name: "narrow mode", ConstAsEnum: true, ListedKinds: []string{"string", "number"}, OptionalCycles: true}
+
+func TestConvertWithoutConstAndLists(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ property, want string }{
+		"Const":         {`{"const":"x","description":"gone"}`, `{"type":"string","enum":["x"]}`},
+		"ConstAndEnum":  {`{"type":"number","enum":[1,2],"const":2}`, `{"type":"number","enum":[2]}`},
+		"EnumAndConst":  {`{"type":"number","const":2,"enum":[1,2]}`, `{"type":"number","enum":[2]}`},
+		"NullListed":    {`{"enum":["x",null]}`, `{"type":["string","null"]}`},
+		"BooleanConst":  {`{"const":true}`, `{"type":"boolean"}`},
+		"CycleOptional": {`{"type":"array","items":{"$ref":"#"}}`, `{"type":"array","items":{"$ref":"#"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := narrow
+			r.Dropped = []string{"description"}
+			f, err := schemasubset.Convert(json.RawMessage(object(tc.property)), r)
+			require.NoError(t, err)
+			require.Equal(t, `{"type":"object","properties":{"a":`+tc.want+`},"required":[],"additionalProperties":false}`, string(f.Schema))
+		})
+	}
+}
+
+func TestRequiredCyclesAreAnError(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ schema, at string }{
+		"Itself":         {`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}}`, `"#"`},
+		"ByItems":        {`{"type":"object","required":["a"],"properties":{"a":{"type":"array","items":{"$ref":"#"}}}}`, `"#"`},
+		"ByAChoice":      {`{"type":"object","required":["a"],"properties":{"a":{"anyOf":[{"$ref":"#"},{"type":"null"}]}}}`, `"#"`},
+		"NotUsed":        {`{"type":"object","properties":{},"$defs":{"d":{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/d"}}}}}`, `"#/$defs/d"`},
+		"ReferenceAlone": {`{"type":"object","properties":{},"$defs":{"d":{"$ref":"#/$defs/d"}}}`, `"#/$defs/d"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := schemasubset.Convert(json.RawMessage(tc.schema), narrow)
+			require.ErrorContains(t, err, tc.at+" contains itself by way of required properties alone")
+		})
+	}
+}
+
 func TestBack(t *testing.T) {
 	t.Parallel()
 	const optional = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["string","null"]},"c":{"type":"array","items":{"type":"object","properties":{"x":{"type":"number"}}}}},"required":["c"]}`

@@ -28,6 +28,7 @@ type Reader struct {
 	line     []byte
 	data     []byte
 	damaged  int
+	strange  []byte
 	started  bool
 	skipLF   bool
 	err      error
@@ -40,6 +41,13 @@ func NewReader(r io.Reader, maxEvent int) *Reader {
 
 // DamagedLines returns how many lines so far were neither a comment nor a known field (data, event, id, retry).
 func (r *Reader) DamagedLines() int { return r.damaged }
+
+// Damaged returns the text of the damaged lines so far, the first 64 KiB of it: some servers write an error into a stream
+// without making an event of it.
+func (r *Reader) Damaged() []byte { return r.strange }
+
+// maxDamaged bounds what Damaged keeps.
+const maxDamaged = 64 << 10
 
 // Next returns the next event that has data. At a clean end it hands out an event that misses its blank line first,
 // even one whose last line is not terminated: whether the whole is complete is for the protocol's end marker to say.
@@ -79,6 +87,9 @@ func (r *Reader) Next() (Event, error) {
 				case "id", "retry":
 				default:
 					r.damaged++
+					if len(r.strange)+len(line) < maxDamaged {
+						r.strange = append(append(r.strange, line...), '\n')
+					}
 				}
 			}
 		}

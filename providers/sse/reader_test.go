@@ -60,6 +60,21 @@ func TestReader(t *testing.T) {
 	}
 }
 
+func TestReaderKeepsDamagedLines(t *testing.T) {
+	t.Parallel()
+	r := sse.NewReader(strings.NewReader("data: a\n\n{\r\n  \"error\": {}\r\n\r\n}"), 1024)
+	got, err := readAll(r)
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, []string{"|a"}, got)
+	require.Equal(t, "{\n  \"error\": {}\n}\n", string(r.Damaged())) //nolint:testifylint // to the byte
+
+	r = sse.NewReader(strings.NewReader(strings.Repeat(strings.Repeat("x", 1000)+"\n", 100)), 2048)
+	_, err = readAll(r)
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, 100, r.DamagedLines())
+	require.Less(t, len(r.Damaged()), 64<<10)
+}
+
 func TestReaderBoundsLinesAndEvents(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]string{
