@@ -126,12 +126,8 @@ func newWebhooks(cfg config.Webhooks, log *slog.Logger, m webhooks.Metrics) (*we
 }
 
 func newRegistry(cfg *config.Config) (*providers.Registry, error) {
-	known := factories()
 	var list []providers.Config
-	for i, p := range cfg.Providers {
-		if _, ok := known[p.Kind]; !ok {
-			return nil, fmt.Errorf("%w:\n  providers[%d].kind: this version has no adapter for %q", config.ErrInvalid, i, p.Kind)
-		}
+	for _, p := range cfg.Providers {
 		c := providers.Config{
 			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
@@ -151,7 +147,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 		}
 		list = append(list, c)
 	}
-	r, err := providers.NewRegistry(list, known)
+	r, err := providers.NewRegistry(list, factories())
 	if err != nil {
 		return nil, fmt.Errorf("%w:\n  %w", config.ErrInvalid, err)
 	}

@@ -30,9 +30,6 @@ func TestExitCodes(t *testing.T) {
 	keyless := write(t, t.TempDir(), "docket.yaml", `providers:
   - {name: local, kind: openai-compatible, base_url: "http://127.0.0.1:1/v1", api_key_env: DOCKET_TEST_NO_SUCH_KEY, models: [{name: m}]}
 `)
-	noAdapter := write(t, t.TempDir(), "docket.yaml", `providers:
-  - {name: g, kind: anthropic, base_url: "https://example.com", api_key_env: K, models: [{name: m}]}
-`)
 	for name, tc := range map[string]struct {
 		args []string
 		code int
@@ -57,7 +54,6 @@ func TestExitCodes(t *testing.T) {
 		"BadConfiguration":          {[]string{"serve", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationMigrating": {[]string{"migrate", "up", "--config", bad}, 2, "lisen: unknown key"},
 		"BadConfigurationContracts": {[]string{"contracts", "status", "--config", bad}, 2, "lisen: unknown key"},
-		"NoAdapter":                 {[]string{"serve", "--config", noAdapter}, 2, `this version has no adapter for "anthropic"`},
 		"NoSuchFile":                {[]string{"serve", "--config", bad + ".none"}, 1, "no such file"},
 		"NoSuchFileForContracts":    {[]string{"contracts", "run", "--config", bad + ".none"}, 2, "no such file"},
 		"NoKeyToServe":              {[]string{"serve", "--config", keyless}, 1, "DOCKET_TEST_NO_SUCH_KEY is not set"},

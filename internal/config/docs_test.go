@@ -64,8 +64,8 @@ func TestExampleFileLoadsWithEverythingInUse(t *testing.T) {
 	require.Equal(t, secretA, cfg.Providers[1].CallbackSecrets[0].Reveal())
 	require.Equal(t, Prices{Input: "0.15", CachedInput: "0.075", Output: "0.60"}, cfg.Providers[1].Models[0].PricePerMillion)
 	require.Equal(t, StructuredNative, cfg.Providers[2].Models[0].StructuredOutput)
-	require.Equal(t, "gemini", cfg.Providers[2].Name)
-	require.Equal(t, "local", cfg.Providers[3].Name)
+	require.Equal(t, "gemini", cfg.Providers[3].Name)
+	require.Equal(t, "local", cfg.Providers[4].Name)
 }
 
 func TestExampleFileShowsEveryKey(t *testing.T) {
