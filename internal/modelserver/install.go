@@ -30,18 +30,18 @@ type Installed struct {
 // package-lock.json, into the user's folder for caches. With the packages there already nothing is fetched. Processes that
 // install at the same time do not disturb each other.
 func Install(ctx context.Context) (Installed, error) {
-	base, err := os.UserCacheDir()
-	if err != nil { // without a home
-		base = os.TempDir()
-	}
-	return installInto(ctx, filepath.Join(base, "docket-modelserver"))
-}
-
-func installInto(ctx context.Context, base string) (Installed, error) {
 	node, npm, err := FindNode(ctx)
 	if err != nil {
 		return Installed{}, err
 	}
+	base, err := os.UserCacheDir()
+	if err != nil { // without a home
+		base = os.TempDir()
+	}
+	return install(ctx, filepath.Join(base, "docket-modelserver"), node, npm)
+}
+
+func install(ctx context.Context, base, node, npm string) (Installed, error) {
 	files, err := fs.Sub(sources, "server")
 	if err != nil {
 		return Installed{}, fmt.Errorf("model server: %w", err)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ type Server struct {
 type Completion struct {
 	Request          string // X-Client-Request-Id
 	Finish           string // stop, length, or abandoned: the client went before the end
-	Chunks           int    // pieces of text that were streamed, and the role before them
+	Texts            int    // pieces of text that came
 	PromptTokens     int    `json:"prompt_tokens"`
 	CompletionTokens int    `json:"completion_tokens"`
 }
@@ -112,6 +113,28 @@ func (s *Server) Completions() ([]Completion, error) {
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// Running tells how many pieces of text each completion has that is being generated now.
+func (s *Server) Running(ctx context.Context) ([]int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/running", nil)
+	if err != nil {
+		return nil, fmt.Errorf("model server: %w", err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("model server: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var told []struct{ Texts int }
+	if err := json.NewDecoder(res.Body).Decode(&told); err != nil {
+		return nil, fmt.Errorf("model server: %w", err)
+	}
+	texts := make([]int, len(told))
+	for i, c := range told {
+		texts[i] = c.Texts
+	}
+	return texts, nil
 }
 
 // Log is what went wrong in the server, in its own words.

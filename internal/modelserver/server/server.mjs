@@ -3,8 +3,9 @@
 //   node server.mjs --model FILE [--name NAME] [--host 127.0.0.1] [--port 8081] [--context 8192] [--parallel 2] [--threads N]
 //
 // Structured output (response_format json_schema) is enforced by a grammar. Tokens are the model's own: usage is what was
-// evaluated and sampled. /apply-template, /tokenize and /detokenize have the shape of llama.cpp's own server. It prints its
-// address as JSON when it is ready, and then one line for each completion, without any text of it.
+// evaluated and sampled. /apply-template, /tokenize and /detokenize have the shape of llama.cpp's own server; /running lists
+// the completions that are being generated. It prints its address as JSON when it is ready, and then one line for each
+// completion that is over, without any text of it.
 import {randomUUID} from "node:crypto";
 import http from "node:http";
 import path from "node:path";
@@ -44,7 +45,12 @@ const context = await model.createContext({
     sequences: Number(flags.parallel),
     ...(flags.threads === "0" ? {} : {threads: Number(flags.threads)})
 });
-const template = new Template(model.fileInfo.metadata.tokenizer.chat_template);
+const {chat_template: chatTemplate, ggml: {tokens: vocabulary}} = model.fileInfo.metadata.tokenizer;
+if (chatTemplate == null) {
+    console.error("server.mjs: the model has no chat template; one that is made for chat is needed");
+    process.exit(2);
+}
+const template = new Template(chatTemplate);
 
 /** A request that cannot be served as it is. */
 class BadRequest extends Error {
@@ -67,7 +73,7 @@ class Sequences {
     async take(signal) {
         signal.throwIfAborted();
         if (this.#free.length > 0)
-            return this.#free.pop();
+            return this.#free.shift();
         return await new Promise((resolve, reject) => {
             const waiter = {resolve};
             this.#waiting.push(waiter);
@@ -91,12 +97,15 @@ class Sequences {
 
 const sequences = new Sequences(Array.from({length: context.totalSequences}, () => context.getSequence()));
 
+// What runs now: the texts that came so far, by the completion's id.
+const running = new Map();
+
 /** The messages in the model's chat template, up to where the answer begins; without a mark that tokenizing adds by itself. */
 function applyTemplate(messages) {
     if (!Array.isArray(messages) || messages.length === 0)
         throw new BadRequest("messages: a list with at least one message is needed");
-    for (const [i, {role, content} = {}] of messages.entries())
-        if (!["system", "user", "assistant"].includes(role) || typeof content !== "string")
+    for (const [i, message] of messages.entries())
+        if (!["system", "user", "assistant"].includes(message?.role) || typeof message.content !== "string")
             throw new BadRequest(`messages[${i}]: a role and a text are needed; parts and tools are not supported`);
     let text;
     try {
@@ -193,9 +202,8 @@ async function chatCompletions(req, res, body) {
         if (!res.writableFinished)
             gone.abort(new Error("the client is gone"));
     });
-    let chunks = 0;
+    let texts = 0;
     const chunk = (delta, finish = null) => {
-        chunks++;
         send({...answer, object: "chat.completion.chunk", choices: [{index: 0, delta, finish_reason: finish}]});
     };
     const send = (event) => res.write(`data: ${JSON.stringify(event)}\n\n`);
@@ -204,12 +212,17 @@ async function chatCompletions(req, res, body) {
     let sequence;
     try {
         sequence = await sequences.take(gone.signal);
+        running.set(answer.id, texts);
         if (body.stream) {
             res.writeHead(200, {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"});
             chunk({role: "assistant", content: ""});
         }
-        const {text, finish, usage} = await generate(sequence, planned, gone.signal, (text) => body.stream && chunk({content: text}));
-        log({finish, chunks, ...usage});
+        const {text, finish, usage} = await generate(sequence, planned, gone.signal, (text) => {
+            running.set(answer.id, ++texts);
+            if (body.stream)
+                chunk({content: text});
+        });
+        log({finish, texts, ...usage});
         if (body.stream) {
             chunk({}, finish);
             if (body.stream_options?.include_usage)
@@ -221,10 +234,11 @@ async function chatCompletions(req, res, body) {
             choices: [{index: 0, message: {role: "assistant", content: text}, finish_reason: finish}]});
     } catch (error) {
         if (gone.signal.aborted)
-            log({finish: "abandoned", chunks});
+            log({finish: "abandoned", texts});
         else
             throw error;
     } finally {
+        running.delete(answer.id);
         if (sequence != null)
             sequences.give(sequence);
     }
@@ -235,6 +249,7 @@ const routes = {
     "GET /v1/models": (_req, res) => reply(res, 200, {object: "list", data: [
         {id: name, object: "model", created: 0, owned_by: "local", meta: {n_ctx_train: model.trainContextSize, n_ctx: context.contextSize}}
     ]}),
+    "GET /running": (_req, res) => reply(res, 200, Array.from(running, ([id, texts]) => ({id, texts}))),
     "POST /v1/chat/completions": chatCompletions,
     "POST /apply-template": (_req, res, body) => reply(res, 200, {prompt: applyTemplate(body.messages)}),
     "POST /tokenize": (_req, res, body) => {
@@ -243,12 +258,11 @@ const routes = {
         reply(res, 200, {tokens: tokenize(body.content, {special: body.parse_special ?? true, begin: body.add_special ?? false})});
     },
     "POST /detokenize": (_req, res, body) => {
-        if (!Array.isArray(body.tokens) || !body.tokens.every((token) => Number.isSafeInteger(token) && token >= 0 && token < vocabularySize))
+        if (!Array.isArray(body.tokens) || !body.tokens.every((token) => Number.isSafeInteger(token) && token >= 0 && token < vocabulary.length))
             throw new BadRequest("tokens: a list of the model's tokens is needed");
         reply(res, 200, {content: model.detokenize(body.tokens, true)});
     }
 };
-const vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
 
 function reply(res, status, body) {
     res.writeHead(status, {"Content-Type": "application/json"});
@@ -260,10 +274,11 @@ async function read(req) {
     let size = 0;
     for await (const part of req) {
         size += part.length;
-        if (size > maxBody)
-            throw new BadRequest(`the body has more than ${maxBody} bytes`, "too_large", 413);
-        parts.push(part);
+        if (size <= maxBody)
+            parts.push(part);
     }
+    if (size > maxBody) // said at the end, since a connection that is closed before may lose the answer
+        throw new BadRequest(`the body has more than ${maxBody} bytes`, "too_large", 413);
     try {
         const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
         if (typeof body === "object" && body != null && !Array.isArray(body))
