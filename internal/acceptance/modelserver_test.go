@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/app"
 	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/providers/providertest"
@@ -199,42 +200,44 @@ func TestRealModelIsToldToStop(t *testing.T) {
 	}
 }
 
-// The model keeps every form that it is asked for. What it says is wrong, and that keeps it from standing in for another.
+// A grammar keeps the form of an answer, but not every rule: that a summary begins with a capital letter is up to the model,
+// which here knows nothing of it. The contract refuses the model for that, and so it never stands in for another.
 func TestContractRefusesAModelThatTalksNonsense(t *testing.T) {
 	t.Parallel()
 	server := modelserver.Start(t, modelserver.Options{Context: 16384})
-	g, f := newGateway(t, withNoise(settings{database: sqlite(t), tasks: triageFolder(t)}, server))
+	folder := triageFolder(t)
+	path := filepath.Join(folder, "triage", "output.schema.json")
+	shipped, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(shipped), `"maxLength": 200`)
+	strict := strings.Replace(string(shipped), `"maxLength": 200`, `"maxLength": 200, "pattern": "^[A-Z]"`, 1)
+	require.NoError(t, os.WriteFile(path, []byte(strict), 0o600))
+	g, f := newGateway(t, withNoise(settings{database: sqlite(t), tasks: folder}, server))
 	f.OnModel("primary", providertest.Error(http.StatusBadRequest, "no_paper"))
 
 	var out, errs bytes.Buffer
 	code := app.Main([]string{"contracts", "run", "--config", g.config, "--task", "triage", "--target", noise, "--format", "json"}, nil, &out, &errs)
 	require.Equal(t, 1, code, "%s%s", &out, &errs)
-	var report struct {
+	var told struct {
 		Passed  bool
-		Results []struct {
-			Target string
-			Cases  []struct {
-				Runs []struct {
-					Checks []struct{ Name, Status string }
-				}
-			}
-		}
+		Results []report.Result
 	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
-	require.False(t, report.Passed)
-	require.Len(t, report.Results, 1)
-	require.Equal(t, noise, report.Results[0].Target)
-	seen := map[string]int{}
-	for _, c := range report.Results[0].Cases {
-		for _, r := range c.Runs {
-			for _, check := range r.Checks {
-				seen[check.Name+" "+strings.ToLower(check.Status)]++
-			}
-		}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &told))
+	require.False(t, told.Passed)
+	require.Len(t, told.Results, 1)
+	require.Equal(t, noise, told.Results[0].Target)
+	require.Len(t, told.Results[0].Cases, 6)
+	for _, c := range told.Results[0].Cases {
+		require.Len(t, c.Runs, 1)
+		require.NotNil(t, c.Runs[0].OutputTokens, "the model answered")
+		check := c.Runs[0].Checks[0]
+		require.Equal(t, report.CheckSchema, check.Name)
+		require.Equal(t, report.Failed, check.Status)
+		require.Equal(t, contracts.CodeOutputInvalid, check.Code)
+		require.Len(t, check.Problems, 1, "the grammar held for all else")
+		require.Equal(t, "/summary", check.Problems[0].Pointer)
+		require.Contains(t, check.Problems[0].Expected, "(pattern)")
 	}
-	require.Positive(t, seen["schema passed"], "%v", seen)
-	require.Zero(t, seen["schema failed"], "the grammar held: %v", seen)
-	require.Positive(t, seen["meaning failed"], "%v", seen)
 
 	j := g.create(t, variables{"idempotencyKey": "k", "task": "triage", "input": triageMessage})
 	j = g.becomes(t, j.ID, "FAILED")
