@@ -173,10 +173,10 @@ func TestRequirements(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{}
 	getenv := func(key string) string { return env[key] }
-	require.Equal(t, []string{"postgresql", "chromium", "gcc", "libc6-dev"}, packagesOf(requirements(true, getenv)))
-	require.Equal(t, []string{"postgresql", "chromium"}, packagesOf(requirements(false, getenv)), "only the race detector needs a compiler")
+	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm", "gcc", "libc6-dev"}, packagesOf(requirements(t.Context(), true, getenv)))
+	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm"}, packagesOf(requirements(t.Context(), false, getenv)), "only the race detector needs a compiler")
 	env["DOCKET_TEST_CHROMIUM"] = "/some/where"
-	require.Equal(t, []string{"postgresql"}, packagesOf(requirements(false, getenv)), "no package mends a wrong path")
+	require.Equal(t, []string{"postgresql", "nodejs", "npm"}, packagesOf(requirements(t.Context(), false, getenv)), "no package mends a wrong path")
 }
 
 func TestDatabaseNotReached(t *testing.T) {

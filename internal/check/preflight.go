@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/docket-gateway/docket/internal/chromium"
+	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
@@ -20,7 +21,7 @@ type requirement struct {
 
 // preflight installs what is missing where it may: as root, with apt-get. Anywhere else it says what to install.
 func (c *checker) preflight(ctx context.Context) error {
-	needed := requirements(c.race, os.Getenv)
+	needed := requirements(ctx, c.race, os.Getenv)
 	missing, err := unmet(needed)
 	if err == nil {
 		return nil
@@ -56,7 +57,7 @@ func (c *checker) install(ctx context.Context, packages []string) error {
 	return nil
 }
 
-func requirements(race bool, getenv func(string) string) []requirement {
+func requirements(ctx context.Context, race bool, getenv func(string) string) []requirement {
 	browser := requirement{
 		check: func() error {
 			_, err := chromium.Find()
@@ -79,6 +80,13 @@ func requirements(race bool, getenv func(string) string) []requirement {
 			packages: []string{"postgresql"},
 		},
 		browser,
+		{
+			check: func() error {
+				_, _, err := modelserver.FindNode(ctx)
+				return err
+			},
+			packages: []string{"nodejs", "npm"}, // which say what they lack if Debian's are too old
+		},
 	}
 	if race {
 		needed = append(needed, requirement{

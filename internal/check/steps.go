@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
@@ -20,6 +21,7 @@ const (
 	testTimeout    = "15m" // per package
 	interruptGrace = 30 * time.Second
 	startTimeout   = 2 * time.Minute
+	installTimeout = 15 * time.Minute
 )
 
 type checker struct {
@@ -44,6 +46,7 @@ func (c *checker) steps() []step {
 	if _, err := os.Stat(graphiqlFolder); c.ci && err == nil {
 		steps = append(steps, step{name: "graphiql", run: c.graphiql})
 	}
+	steps = append(steps, step{name: "modelserver", fast: true, run: c.modelserver})
 	return append(steps, step{name: "test", fast: true, run: c.test})
 }
 
@@ -116,6 +119,17 @@ func (c *checker) graphiql(ctx context.Context) error {
 		return fmt.Errorf("%w: npm is needed to compare %s with a fresh build", errUnable, graphiqlFolder)
 	}
 	return c.exec(ctx, nil, "bash", filepath.Join(graphiqlFolder, "verify.sh"))
+}
+
+// modelserver fetches the packages of the tests' model server, so that no test waits for npm or fails for its registry.
+func (c *checker) modelserver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	_, err := modelserver.Install(ctx)
+	if errors.Is(err, modelserver.ErrNotInstalled) {
+		return fmt.Errorf("%w: %w", errUnable, err)
+	}
+	return err
 }
 
 // test gives all packages one server, unless the environment names one.
