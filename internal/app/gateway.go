@@ -74,7 +74,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 		return nil, err
 	}
 	watchBacklog(cfg, metrics, service, log)
-	g.dispatcher = dispatch.New(attempts, service, p.registry, metrics, log)
+	g.dispatcher = dispatch.New(attempts, service, p.registry, metrics, log) //nolint:contextcheck // a circuit changes in no request of its own
 	metrics.WatchCircuits(g.dispatcher.Circuits)
 
 	// Versions that open jobs hold are proved too: their fallbacks may come up after a deployment.

@@ -15,6 +15,9 @@ import (
 
 const header = "traceparent"
 
+// nothing is empty: the propagator speaks through contexts alone.
+var nothing = context.Background()
+
 // FromHeader returns the request's traceparent in the form of version 00, "" if it has none that is valid. A tracestate
 // is not kept: it may be long, and is only of use to whoever wrote it.
 func FromHeader(h http.Header) string {
@@ -46,12 +49,12 @@ func parent(jobID, traceparent string) trace.SpanContext {
 }
 
 func read(traceparent string) trace.SpanContext {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{header: traceparent})
+	ctx := propagation.TraceContext{}.Extract(nothing, propagation.MapCarrier{header: traceparent})
 	return trace.SpanContextFromContext(ctx)
 }
 
 func write(sc trace.SpanContext) string {
 	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), sc), carrier)
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(nothing, sc), carrier)
 	return carrier[header]
 }

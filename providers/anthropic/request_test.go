@@ -160,7 +160,7 @@ func TestStructuredOutputsTakeTheirSubset(t *testing.T) {
 		`"who":{"anyOf":[{"$ref":"#/$defs/person"},{"type":"null"}]},"n":{"type":["integer","null"]}},` +
 		`"$defs":{"person":{"type":"object","properties":{"name":{"type":"string","const":"x"}},"required":[],"additionalProperties":false}},` +
 		`"required":["id","tags","who"],"additionalProperties":false}`
-	require.Equal(t, want, gjson.GetBytes(body, "output_config.format.schema").Raw)
+	require.Equal(t, want, gjson.GetBytes(body, "output_config.format.schema").Raw) //nolint:testifylint // to the byte
 	require.Equal(t, "json_schema", gjson.GetBytes(body, "output_config.format.type").String())
 	require.False(t, gjson.GetBytes(body, "tools").Exists())
 }
