@@ -144,3 +144,42 @@ func TestHedgeIsGuarded(t *testing.T) {
 		require.Zero(t, hedges(j, a), "no fallback is left")
 	})
 }
+
+// TestTheRouteComesToWhatTurnedAHedgeAway: a job that is hedged in vain has the fallback that it would have had.
+func TestTheRouteComesToWhatTurnedAHedgeAway(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		t.Helper()
+		fail := make(chan struct{})
+		p := start(t, address, options{circuit: providers.CircuitBreaker{Failures: 1, OpenFor: 5 * time.Second}, script: newScript(func(c *call) providers.Outcome {
+			switch c.Model {
+			case "a":
+				c.ack()
+				if !c.until(fail) {
+					return aborted()
+				}
+				return no(false)
+			case "b":
+				return ok()
+			default:
+				return no(false)
+			}
+		})})
+		p.trip(t, "fake/b")
+		j, a := p.create(t, "race")
+		poll(t, func() bool { return len(p.attempts(t, j.ID)) == 3 }, func() string { return "both fallbacks are not hedged at" })
+		as := p.attempts(t, j.ID)
+		p.requireRefused(t, as[1].ID)
+		p.becomes(t, as[2].ID, attempt.StateFAILED)
+		p.circuit(t, "fake/b", 1)
+		close(fail)
+		p.becomes(t, a.ID, attempt.StateFAILED)
+		as = p.attempts(t, j.ID)
+		require.Len(t, as, 4)
+		require.Equal(t, "fake/b", as[3].Target)
+		require.Equal(t, attempt.ReasonFALLBACK, as[3].Reason)
+		p.becomes(t, as[3].ID, attempt.StateSUCCEEDED)
+		require.Equal(t, as[3].ID, *p.job(t, j.ID).CompletedByID)
+		p.script.once(t, a.ID, as[2].ID, as[3].ID)
+	})
+}

@@ -95,8 +95,9 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	if to != attempt.StateRUNNING { // RUNNING alone is still a worker's
 		u.ClearLeaseToken().ClearLeaseExpiresAt()
 	}
+	ended := c.s.now()
 	if !openState(to) {
-		u.SetFinishedAt(c.s.now())
+		u.SetFinishedAt(ended)
 	}
 	if set != nil {
 		set(u)
@@ -118,6 +119,7 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	c.event(EventAttemptState, a.ID, string(a.State), string(to), d)
 	a.State = to
 	if !openState(to) {
+		a.FinishedAt = &ended
 		via := c.settledVia()
 		c.tx.AfterCommit(func() { c.s.metrics.AttemptSettled(string(to), via) })
 	}

@@ -168,6 +168,12 @@ func (g *fakeGate) toggle(target string) {
 	g.closed[target] = !g.closed[target]
 }
 
+func (g *fakeGate) isClosed(target string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed[target]
+}
+
 // fakeTargets knows every target of the test tasks unless it was removed.
 type fakeTargets struct {
 	mu      sync.Mutex

@@ -34,7 +34,7 @@ func (s *Service) Hedge(ctx context.Context, attemptID string) error {
 		if now, err := c.find(attemptID); err != nil || !open(now) {
 			return err
 		}
-		target, ok, err := c.nextFallback(task)
+		target, ok, err := c.nextFallback(task, c.triedAtAll)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (c *change) hedgeOn(refused *ent.Attempt) error {
 		}
 		raced = b
 	}
-	target, ok, err := c.nextFallback(task)
+	target, ok, err := c.nextFallback(task, c.triedAtAll)
 	if err != nil || !ok {
 		return err
 	}

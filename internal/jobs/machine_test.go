@@ -56,12 +56,13 @@ type machine struct {
 	events    int
 	result    string
 	cancelled bool
+	state     job.State // as of the last step
 }
 
 func (m *machine) operations() []string {
 	return []string{
 		"take", "take", "send", "send", "acknowledge", "succeed", "succeed invalid", "fail", "fail retryable", "lose",
-		"cancel attempt", "cancel job", "start", "start at", "resolve succeeded", "resolve failed", "resolve cancelled", "hedge",
+		"refuse", "cancel attempt", "cancel job", "start", "start at", "resolve succeeded", "resolve failed", "resolve cancelled", "hedge",
 		"leases end", "sweep leases", "queue loses", "sweep queue", "release", "replay", "back-off ends", "gate",
 	}
 }
@@ -98,6 +99,10 @@ func (m *machine) step(rt *rapid.T, op string) {
 	case "succeed", "succeed invalid", "fail", "fail retryable", "lose":
 		if len(m.sent) > 0 {
 			_, err = b.Settle(ctx, rapid.SampledFrom(m.sent).Draw(rt, "sent"), outcomes[op])
+		}
+	case "refuse":
+		if l != nil {
+			err = b.Refuse(ctx, l, Failure{Code: "CIRCUIT_OPEN", Retryable: true})
 		}
 	case "cancel attempt":
 		_, err = b.CancelAttempt(b.ann, a.ID, nil)
@@ -198,6 +203,10 @@ func (m *machine) check(op string) {
 	} else {
 		require.Contains(t, []job.State{job.StateWAITING, job.StateFAILED, job.StateSUCCEEDED, job.StateCANCELLED}, j.State, say)
 	}
+	if j.State == job.StateFAILED && m.state != j.State {
+		m.nothingIsLeft(say, j, as)
+	}
+	m.state = j.State
 	require.Equal(t, winner != "", j.State == job.StateSUCCEEDED, say)
 	if winner != "" {
 		require.Equal(t, winner, *j.CompletedByID, say)
@@ -237,4 +246,44 @@ func (m *machine) check(op string) {
 		}
 	}
 	require.Equal(t, 1+resets, j.Version, "%s: the version moves with the result slot alone", say)
+}
+
+// nothingIsLeft looks at a job that has just become FAILED: each target that it may use was tried and is owed no retry,
+// whatever the order in which attempts beside each other ended.
+func (m *machine) nothingIsLeft(say string, j *ent.Job, as []*ent.Attempt) {
+	byHand := 0
+	for _, a := range as {
+		if a.Reason == attempt.ReasonMANUAL {
+			byHand = a.Number
+		}
+	}
+	for _, target := range append([]string{j.Target}, j.Fallbacks...) {
+		if target != j.Target && m.b.gate.isClosed(target) {
+			continue
+		}
+		var last *ent.Attempt
+		reached, retries := false, 0
+		for _, a := range as {
+			if a.Target != target {
+				continue
+			}
+			last = a
+			if a.Reason == attempt.ReasonRETRY {
+				retries++
+			}
+			beside := a.Reason == attempt.ReasonHEDGE || a.Reason == attempt.ReasonMANUAL
+			reached = reached || !beside || a.SentAt != nil || a.State != attempt.StateFAILED
+		}
+		if target != j.Target {
+			require.True(m.rt, reached, "%s: nothing was ever sent to %s", say, target)
+		}
+		if last == nil || last.State != attempt.StateFAILED || !*last.ErrorRetryable || last.Reason == attempt.ReasonMANUAL ||
+			last.Number < byHand || last.JobVersion != j.Version-1 {
+			continue
+		}
+		if last.Reason == attempt.ReasonHEDGE && last.SentAt == nil {
+			continue // before the route came there by itself
+		}
+		require.GreaterOrEqual(m.rt, retries, map[string]int{"plain": 2, "race": 2}[m.task], "%s: %s is owed a retry", say, target)
+	}
 }

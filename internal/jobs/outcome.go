@@ -122,10 +122,23 @@ func setFailure(f *Failure) func(*ent.AttemptUpdate) {
 	return func(u *ent.AttemptUpdate) {
 		u.SetErrorCode(f.Code).SetErrorMessage(f.Message).SetErrorRetryable(f.Retryable)
 		if f.RetryAfter > 0 {
-			u.SetErrorRetryAfterMs(int(f.RetryAfter.Milliseconds()))
+			u.SetErrorRetryAfterMs(f.retryAfterMs())
 		} else {
 			u.ClearErrorRetryAfterMs()
 		}
+	}
+}
+
+// retryAfterMs is rounded up: not before is not before.
+func (f *Failure) retryAfterMs() int {
+	return int((f.RetryAfter + time.Millisecond - 1).Milliseconds())
+}
+
+// keep puts what setFailure writes on the attempt in memory.
+func (f *Failure) keep(a *ent.Attempt) {
+	a.ErrorCode, a.ErrorMessage, a.ErrorRetryable, a.ErrorRetryAfterMs = &f.Code, &f.Message, &f.Retryable, nil
+	if f.RetryAfter > 0 {
+		a.ErrorRetryAfterMs = new(f.retryAfterMs())
 	}
 }
 

@@ -181,5 +181,6 @@ func (c *change) failed(attemptID string, o Outcome, d detail, guards ...predica
 	if err := c.move(a, attempt.StateFAILED, d, all(setFailure(o.Failure), c.setUsage(a, o.Usage), setRequestID(o)), guards...); err != nil {
 		return err
 	}
+	o.Failure.keep(a)
 	return c.settled(a, o.Failure)
 }

@@ -103,7 +103,7 @@ func (c *change) waitsForBackoff(a *ent.Attempt) bool {
 // choose picks the target of an attempt started by hand.
 func (c *change) choose(task *tasks.Definition, target *string) (string, error) {
 	if target == nil {
-		next, ok, err := c.nextFallback(task)
+		next, ok, err := c.nextFallback(task, c.triedAtAll)
 		if err != nil || ok {
 			return next, err
 		}
