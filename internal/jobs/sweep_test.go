@@ -215,6 +215,8 @@ func TestSweepQueue(t *testing.T) {
 			require.NoError(t, b.exec(t, "UPDATE attempts SET lease_expires_at = "+b.store.Now(b.lease)+", target = 'other/a' WHERE id = '"+busy.Attempt.ID+"'"))
 			require.Equal(t, Swept{Requeued: 1}, sweep(t, b), "another provider is served")
 			require.NotEqual(t, *a.QueueEntry, *b.attempt(t, a.ID).QueueEntry)
+			require.False(t, b.queue.entries[*a.QueueEntry].unserved)
+			require.True(t, b.queue.entries[*b.attempt(t, a.ID).QueueEntry].unserved, "any process may take it now")
 			b.sent(t, a)
 		})
 	})
