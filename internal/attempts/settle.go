@@ -10,6 +10,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/jobs"
 )
 
@@ -26,9 +27,9 @@ type SettleOptions struct {
 	Removed  bool                     // what is not configured is gone for good: routes go on without it
 	Window   Window                   // of sent_at
 	Outcome  string                   // failed or cancelled
-	Note     string                   // required
+	Note     string                   // required, at most 10,000 bytes
 	DryRun   bool
-	Operator string // the subject that the events name
+	Operator string // the subject that the events name, required
 }
 
 // movesRoutes says that what follows is decided with this process's configuration.
@@ -44,10 +45,20 @@ func (o SettleOptions) check() error {
 		return fmt.Errorf("%w: --outcome must be failed or cancelled", ErrUsage)
 	case strings.TrimSpace(o.Note) == "":
 		return fmt.Errorf("%w: --note is required; it is kept with each attempt", ErrUsage)
-	case strings.TrimSpace(o.Operator) == "":
-		return fmt.Errorf("%w: --operator must not be empty; it is kept with each attempt", ErrUsage)
+	case !auth.ValidSubject(o.Operator):
+		return fmt.Errorf("%w: --operator must be 1 to 255 bytes of printable characters, without spaces at its ends; "+
+			"it is kept with each attempt", ErrUsage)
+	}
+	// What would be refused at each attempt is refused at once, in a dry run too.
+	var bad *jobs.InvalidInputError
+	if err := o.resolution("").Check(); errors.As(err, &bad) {
+		return fmt.Errorf("%w: --%s %s", ErrUsage, strings.TrimPrefix(bad.Issues[0].Path, "/"), bad.Issues[0].Message)
 	}
 	return errors.Join(checkProvider(o.Provider), o.Window.check())
+}
+
+func (o SettleOptions) resolution(attemptID string) jobs.Resolution {
+	return jobs.Resolution{AttemptID: attemptID, Outcome: outcomes[o.Outcome], Note: o.Note}
 }
 
 // tally counts what became of the attempts that were found.
@@ -137,7 +148,7 @@ func knowsFallbacks(ctx context.Context, c *ent.Client, found []*ent.Attempt, kn
 
 // resolve settles one attempt and says what became of it.
 func (t *tally) resolve(ctx context.Context, r Resolver, a *ent.Attempt, o SettleOptions) string {
-	done, err := r.ResolveAttempt(ctx, jobs.Resolution{AttemptID: a.ID, Outcome: outcomes[o.Outcome], Note: o.Note})
+	done, err := r.ResolveAttempt(ctx, o.resolution(a.ID))
 	var finished *jobs.AttemptFinishedError
 	switch {
 	case err == nil:

@@ -221,14 +221,20 @@ func TestSettle(t *testing.T) {
 			"NoOutcome":        {func(o *attempts.SettleOptions) { o.Outcome = "" }, "--outcome must be"},
 			"Success":          {func(o *attempts.SettleOptions) { o.Outcome = "succeeded" }, "--outcome must be"},
 			"NoNote":           {func(o *attempts.SettleOptions) { o.Note = " " }, "--note is required"},
-			"Nobody":           {func(o *attempts.SettleOptions) { o.Operator = "" }, "--operator must not be empty"},
+			"Nobody":           {func(o *attempts.SettleOptions) { o.Operator = "" }, "--operator must be 1 to 255"},
+			"BlankOperator":    {func(o *attempts.SettleOptions) { o.Operator = " olga" }, "--operator must be 1 to 255"},
+			"LongOperator":     {func(o *attempts.SettleOptions) { o.Operator = strings.Repeat("o", 256) }, "--operator must be 1 to 255"},
+			"Unprintable":      {func(o *attempts.SettleOptions) { o.Operator = "olga\n" }, "--operator must be 1 to 255"},
+			"LongNote":         {func(o *attempts.SettleOptions) { o.Note = strings.Repeat("n", 10_001) }, "--note must have at most 10000 bytes"},
 			"AWindowBackwards": {func(o *attempts.SettleOptions) { o.Window = attempts.Window{Since: outage, Until: outage} }, "nothing is between"},
 		} {
-			code, out, err := b.settle(t, b, failed(tc.change))
-			require.ErrorIs(t, err, attempts.ErrUsage, name)
-			require.ErrorContains(t, err, tc.says, name)
-			require.Equal(t, attempts.ExitUnusable, code, name)
-			require.Empty(t, out, name)
+			for _, dry := range []bool{true, false} {
+				code, out, err := b.settle(t, b, failed(func(o *attempts.SettleOptions) { tc.change(o); o.DryRun = dry }))
+				require.ErrorIs(t, err, attempts.ErrUsage, name)
+				require.ErrorContains(t, err, tc.says, name)
+				require.Equal(t, attempts.ExitUnusable, code, name)
+				require.Empty(t, out, name)
+			}
 		}
 		require.Equal(t, attempt.StateUNKNOWN, b.attempt(t, a.ID).State)
 	})

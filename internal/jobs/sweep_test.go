@@ -253,7 +253,7 @@ func TestSweepQueue(t *testing.T) {
 			a := b.last(t, j.ID)
 			l := b.take(t, a)
 			err := b.change(b.sys, viewerOf(b.sys), j.ID, func(c *change) error {
-				return c.requeue(a, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
+				return c.requeue(a, b.queue.Enqueue, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
 			})
 			require.ErrorIs(t, err, errLost)
 			require.Equal(t, 1, b.queue.len())
