@@ -47,6 +47,7 @@ func (p *program) attempts() *cobra.Command {
 					return err
 				}
 				s.Known = slices.ContainsFunc(ps.cfg.Providers, func(c config.Provider) bool { return c.Name == s.Provider })
+				s.Target = known{ps.registry}.Known
 				service, _, err := ps.service(unheard{}, unheard{})
 				if err != nil {
 					return err
@@ -60,6 +61,7 @@ func (p *program) attempts() *cobra.Command {
 	settle.Flags().StringVar(&until, "until", "", "sent before then (default any time)")
 	settle.Flags().StringVar(&s.Outcome, "outcome", "", "failed (the route goes on) or cancelled (the owner decides) (required)")
 	settle.Flags().StringVar(&s.Note, "note", "", "why; it is kept with each attempt (required)")
+	settle.Flags().BoolVar(&s.Removed, "removed", false, "providers and fallbacks that are not in the configuration are gone for good: the route goes on without them")
 	settle.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing and say what would be settled")
 	settle.Flags().StringVar(&s.Operator, "operator", whoami(), "who settles; it is kept with each attempt")
 

@@ -2,7 +2,7 @@
 // outage. It moves no state: each attempt goes through internal/jobs, by the same guarded move as its worker, in a
 // transaction of its own.
 //
-// It imports ent, internal/jobs and internal/viewer.
+// It imports ent, internal/auth, internal/jobs and internal/viewer.
 package attempts
 
 import (

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/jobs"
 )
 
@@ -18,14 +21,19 @@ type Resolver interface {
 
 // SettleOptions say which UNKNOWN attempts become what.
 type SettleOptions struct {
-	Provider string // required
-	Known    bool   // the provider is configured; one that is not, and has no attempt, is taken for a mistake
-	Window   Window // of sent_at
-	Outcome  string // failed or cancelled
-	Note     string // required
+	Provider string                   // required
+	Known    bool                     // the provider is configured
+	Target   func(target string) bool // says whether a target is configured
+	Removed  bool                     // what is not configured is gone for good: routes go on without it
+	Window   Window                   // of sent_at
+	Outcome  string                   // failed or cancelled
+	Note     string                   // required, at most 10,000 bytes
 	DryRun   bool
-	Operator string // the subject that the events name
+	Operator string // the subject that the events name, required
 }
+
+// movesRoutes says that what follows is decided with this process's configuration.
+func (o SettleOptions) movesRoutes() bool { return outcomes[o.Outcome] == attempt.StateFAILED }
 
 var outcomes = map[string]attempt.State{"failed": attempt.StateFAILED, "cancelled": attempt.StateCANCELLED}
 
@@ -37,10 +45,20 @@ func (o SettleOptions) check() error {
 		return fmt.Errorf("%w: --outcome must be failed or cancelled", ErrUsage)
 	case strings.TrimSpace(o.Note) == "":
 		return fmt.Errorf("%w: --note is required; it is kept with each attempt", ErrUsage)
-	case strings.TrimSpace(o.Operator) == "":
-		return fmt.Errorf("%w: --operator must not be empty; it is kept with each attempt", ErrUsage)
+	case !auth.ValidSubject(o.Operator):
+		return fmt.Errorf("%w: --operator must be 1 to 255 bytes of printable characters, without spaces at its ends; "+
+			"it is kept with each attempt", ErrUsage)
+	}
+	// What would be refused at each attempt is refused at once, in a dry run too.
+	var bad *jobs.InvalidInputError
+	if err := o.resolution("").Check(); errors.As(err, &bad) {
+		return fmt.Errorf("%w: --%s %s", ErrUsage, strings.TrimPrefix(bad.Issues[0].Path, "/"), bad.Issues[0].Message)
 	}
 	return errors.Join(checkProvider(o.Provider), o.Window.check())
+}
+
+func (o SettleOptions) resolution(attemptID string) jobs.Resolution {
+	return jobs.Resolution{AttemptID: attemptID, Outcome: outcomes[o.Outcome], Note: o.Note}
 }
 
 // tally counts what became of the attempts that were found.
@@ -49,11 +67,20 @@ type tally struct{ found, settled, late, failed int }
 // Settle settles the UNKNOWN attempts of a provider that were sent in the window, one transaction each, with a line for each
 // and a summary. What it does cannot be taken back: an attempt that is settled stays so, whatever the provider answers later.
 //
+// With the outcome failed the routes of the jobs go on with this configuration. One that does not know the provider, or a
+// fallback to come, is refused before anything is changed, unless both are said to be removed.
+//
 // It returns ExitOK if all were settled (or there were none), ExitPartly if somebody else was first at some, some failed or
 // it was interrupted. An error means that it could not do its work.
 func Settle(ctx context.Context, c *ent.Client, r Resolver, o SettleOptions, std Streams) (int, error) {
 	if err := o.check(); err != nil {
 		return ExitUnusable, err
+	}
+	// A configuration without the provider is hardly that of the processes that serve: it would end jobs whose fallbacks it
+	// does not know.
+	if o.movesRoutes() && !o.Known && !o.Removed {
+		return ExitUnusable, fmt.Errorf("%w: there is no provider %q in this configuration; use the one of the processes that serve, "+
+			"--outcome cancelled, or --removed if it is gone for good", ErrUsage, o.Provider)
 	}
 	ctx = operator(ctx, o.Operator)
 	where := append(ofProvider(o.Provider), attempt.StateEQ(attempt.StateUNKNOWN))
@@ -66,6 +93,11 @@ func Settle(ctx context.Context, c *ent.Client, r Resolver, o SettleOptions, std
 	}
 	if len(found) == 0 && !o.Known {
 		return ExitUnusable, fmt.Errorf("%w: there is no provider %q in the configuration, and no such attempt", ErrUsage, o.Provider)
+	}
+	if o.movesRoutes() && !o.Removed {
+		if err := knowsFallbacks(ctx, c, found, o.Target); err != nil {
+			return ExitUnusable, err
+		}
 	}
 	t := tally{found: len(found)}
 	for _, a := range found {
@@ -89,9 +121,34 @@ func Settle(ctx context.Context, c *ent.Client, r Resolver, o SettleOptions, std
 	return ExitOK, nil
 }
 
+// knowsFallbacks fails if a job has a fallback to come that this configuration does not know, and would skip.
+func knowsFallbacks(ctx context.Context, c *ent.Client, found []*ent.Attempt, known func(string) bool) error {
+	for some := range slices.Chunk(found, page) {
+		ids := make([]string, 0, len(some))
+		for _, a := range some {
+			ids = append(ids, a.JobID)
+		}
+		js, err := c.Job.Query().Where(job.IDIn(ids...)).WithAttempts().All(ctx)
+		if err != nil {
+			return fmt.Errorf("read the jobs of attempts: %w", err)
+		}
+		for _, j := range js {
+			for _, target := range j.Fallbacks {
+				tried := slices.ContainsFunc(j.Edges.Attempts, func(a *ent.Attempt) bool { return a.Target == target })
+				if !tried && !known(target) {
+					return fmt.Errorf("%w: job %s has the fallback %q, whose provider %q is not in this configuration or lacks the model; "+
+						"use the one of the processes that serve, --outcome cancelled, or --removed if it is gone for good",
+						ErrUsage, j.ID, target, jobs.ProviderOf(target))
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // resolve settles one attempt and says what became of it.
 func (t *tally) resolve(ctx context.Context, r Resolver, a *ent.Attempt, o SettleOptions) string {
-	done, err := r.ResolveAttempt(ctx, jobs.Resolution{AttemptID: a.ID, Outcome: outcomes[o.Outcome], Note: o.Note})
+	done, err := r.ResolveAttempt(ctx, o.resolution(a.ID))
 	var finished *jobs.AttemptFinishedError
 	switch {
 	case err == nil:

@@ -19,7 +19,7 @@ var outage = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
 
 // failed is what the tests ask for, changed by change.
 func failed(change func(o *attempts.SettleOptions)) attempts.SettleOptions {
-	o := attempts.SettleOptions{Provider: "paper", Known: true, Outcome: "failed", Note: "outage of 14 March", Operator: "olga"}
+	o := attempts.SettleOptions{Provider: "paper", Known: true, Target: func(string) bool { return true }, Outcome: "failed", Note: "outage of 14 March", Operator: "olga"}
 	if change != nil {
 		change(&o)
 	}
@@ -95,6 +95,59 @@ func TestSettle(t *testing.T) {
 		})
 	})
 
+	// With another configuration the fallback would win, so that no route must be dropped for want of it.
+	t.Run("RefusesToMoveRoutesThatItDoesNotKnow", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			a := b.unknown(t, "paper/a", outage)
+			before := b.snapshot(t)
+			for name, tc := range map[string]struct {
+				change func(o *attempts.SettleOptions)
+				says   string
+			}{
+				"Provider": {func(o *attempts.SettleOptions) { o.Known = false }, `no provider "paper" in this configuration`},
+				"Fallback": {func(o *attempts.SettleOptions) { o.Target = func(s string) bool { return s == "paper/a" } },
+					"job " + a.JobID + ` has the fallback "paper/next", whose provider "paper" is not in this configuration`},
+			} {
+				for _, dry := range []bool{true, false} {
+					code, out, err := b.settle(t, b, failed(func(o *attempts.SettleOptions) { tc.change(o); o.DryRun = dry }))
+					require.ErrorIs(t, err, attempts.ErrUsage, name)
+					require.ErrorContains(t, err, tc.says, name)
+					require.Equal(t, attempts.ExitUnusable, code, name)
+					require.Empty(t, out, name)
+					require.Equal(t, before, b.snapshot(t), name)
+				}
+			}
+		})
+	})
+
+	t.Run("SettlesWhatIsRemovedWhenTold", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			for outcome, removed := range map[string]bool{"failed": true, "cancelled": false} {
+				a := b.unknown(t, "paper/a", outage)
+				code, out, err := b.settle(t, b, failed(func(o *attempts.SettleOptions) {
+					o.Outcome, o.Removed = outcome, removed
+					o.Known, o.Target = false, func(string) bool { return false }
+				}))
+				require.NoError(t, err)
+				require.Equal(t, attempts.ExitOK, code, out)
+				require.NotEqual(t, attempt.StateUNKNOWN, b.attempt(t, a.ID).State)
+			}
+		})
+	})
+
+	// What was tried is not to come.
+	t.Run("MindsNoFallbackThatWasTried", func(t *testing.T) {
+		t.Parallel()
+		b := setupSQLite(t)
+		a := b.unknown(t, "paper/next", outage)
+		code, out, err := b.settle(t, b, failed(func(o *attempts.SettleOptions) { o.Target = func(string) bool { return false } }))
+		require.NoError(t, err)
+		require.Equal(t, attempts.ExitOK, code, out)
+		require.Equal(t, job.StateFAILED, b.attempt(t, a.ID).Edges.Job.State)
+	})
+
 	t.Run("TellsWhoWasFirstAndGoesOn", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {
@@ -164,17 +217,24 @@ func TestSettle(t *testing.T) {
 			"NoProvider":       {func(o *attempts.SettleOptions) { o.Provider = "" }, "--provider is required"},
 			"ATarget":          {func(o *attempts.SettleOptions) { o.Provider = "paper/a" }, "without a model"},
 			"AMisspelt":        {func(o *attempts.SettleOptions) { o.Provider, o.Known = "papier", false }, `no provider "papier"`},
+			"MisspeltRemoved":  {func(o *attempts.SettleOptions) { o.Provider, o.Known, o.Removed = "papier", false, true }, "and no such attempt"},
 			"NoOutcome":        {func(o *attempts.SettleOptions) { o.Outcome = "" }, "--outcome must be"},
 			"Success":          {func(o *attempts.SettleOptions) { o.Outcome = "succeeded" }, "--outcome must be"},
 			"NoNote":           {func(o *attempts.SettleOptions) { o.Note = " " }, "--note is required"},
-			"Nobody":           {func(o *attempts.SettleOptions) { o.Operator = "" }, "--operator must not be empty"},
+			"Nobody":           {func(o *attempts.SettleOptions) { o.Operator = "" }, "--operator must be 1 to 255"},
+			"BlankOperator":    {func(o *attempts.SettleOptions) { o.Operator = " olga" }, "--operator must be 1 to 255"},
+			"LongOperator":     {func(o *attempts.SettleOptions) { o.Operator = strings.Repeat("o", 256) }, "--operator must be 1 to 255"},
+			"Unprintable":      {func(o *attempts.SettleOptions) { o.Operator = "olga\n" }, "--operator must be 1 to 255"},
+			"LongNote":         {func(o *attempts.SettleOptions) { o.Note = strings.Repeat("n", 10_001) }, "--note must have at most 10000 bytes"},
 			"AWindowBackwards": {func(o *attempts.SettleOptions) { o.Window = attempts.Window{Since: outage, Until: outage} }, "nothing is between"},
 		} {
-			code, out, err := b.settle(t, b, failed(tc.change))
-			require.ErrorIs(t, err, attempts.ErrUsage, name)
-			require.ErrorContains(t, err, tc.says, name)
-			require.Equal(t, attempts.ExitUnusable, code, name)
-			require.Empty(t, out, name)
+			for _, dry := range []bool{true, false} {
+				code, out, err := b.settle(t, b, failed(func(o *attempts.SettleOptions) { tc.change(o); o.DryRun = dry }))
+				require.ErrorIs(t, err, attempts.ErrUsage, name)
+				require.ErrorContains(t, err, tc.says, name)
+				require.Equal(t, attempts.ExitUnusable, code, name)
+				require.Empty(t, out, name)
+			}
 		}
 		require.Equal(t, attempt.StateUNKNOWN, b.attempt(t, a.ID).State)
 	})

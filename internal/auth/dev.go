@@ -20,7 +20,7 @@ const (
 // Dev believes what the client says: `Bearer dev:<subject>` or `Bearer dev:<subject>:operator`; no header is the operator
 // "local". It is for loopback listeners only, see RequireLoopback.
 //
-// A subject is 1 to 255 bytes of printable characters, without colons and without spaces at its ends.
+// A subject is as [ValidSubject] says, without colons.
 type Dev struct{}
 
 // Authenticate implements Authenticator.
@@ -41,13 +41,14 @@ func (Dev) Authenticate(authorization string) (viewer.Viewer, error) {
 	if hasRole && role != "operator" {
 		return viewer.Viewer{}, fmt.Errorf("%w: the only role is operator", ErrUnauthenticated)
 	}
-	if !validSubject(subject) {
+	if !ValidSubject(subject) {
 		return viewer.Viewer{}, fmt.Errorf("%w: a subject is 1 to %d printable characters", ErrUnauthenticated, maxSubject)
 	}
 	return viewer.Viewer{Issuer: devIssuer, Subject: subject, Operator: hasRole}, nil
 }
 
-func validSubject(s string) bool {
+// ValidSubject says whether s may name somebody: 1 to 255 bytes of printable characters, without spaces at its ends.
+func ValidSubject(s string) bool {
 	if s == "" || len(s) > maxSubject || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
 		return false
 	}

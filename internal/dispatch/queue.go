@@ -10,9 +10,10 @@
 // back for a while, would write each of them to the database again and again, and those behind them would wait for it.)
 //
 // Providers come and go, and processes with different configurations work on one database while a new one is rolled out.
-// So there is a queue for the rest, which every process works on. An attempt goes there if the process that adds it does
-// not know its provider, or if no process serves that provider's queue any more (internal/jobs' sweep sees to it); from
-// there a process that knows the provider moves it to the provider's queue, and any other refuses it.
+// Whoever adds an attempt puts it into its provider's queue, without regard to whether it knows the provider itself: another
+// process may. So there is a queue for the rest, which every process works on. An attempt goes there only when no process
+// seems to serve its provider's queue any more (internal/jobs' sweep sees to it); from there a process that knows the
+// provider moves it back to the provider's queue, and any other refuses it.
 //
 // It imports internal/jobs, internal/queue, internal/store and providers, never graph.
 package dispatch
@@ -111,12 +112,17 @@ func (q *Queue) Register(w *river.Workers) (map[string]river.QueueConfig, error)
 // Use takes the client that entries are added to and worked on through.
 func (q *Queue) Use(c *queue.Client) { q.client = c }
 
-// Enqueue adds an entry inside the transaction and returns its id.
+// Enqueue adds an entry to the queue of the target's provider, inside the transaction, and returns its id.
 func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error) {
-	name := queueOf(jobs.ProviderOf(target))
-	if !q.worksOn(name) {
-		name = restQueue
-	}
+	return q.add(ctx, tx, queueOf(jobs.ProviderOf(target)), attemptID, due)
+}
+
+// EnqueueUnserved adds an entry to the queue for the rest, which this process works on too.
+func (q *Queue) EnqueueUnserved(ctx context.Context, tx *store.Tx, attemptID, _ string, due time.Time) (int64, error) {
+	return q.add(ctx, tx, restQueue, attemptID, due)
+}
+
+func (q *Queue) add(ctx context.Context, tx *store.Tx, name, attemptID string, due time.Time) (int64, error) {
 	// One try: what an attempt may do next is decided by internal/jobs, never by the queue.
 	opts := &river.InsertOpts{Queue: name, MaxAttempts: 1}
 	if due.After(time.Now()) {
@@ -158,7 +164,7 @@ func (q *Queue) hurry(entry int64) {
 }
 
 // Look says what is to be expected of the entries; those that are not in the answer are lost.
-func (q *Queue) Look(ctx context.Context, entries []int64, grace time.Duration) (map[int64]jobs.Entry, error) {
+func (q *Queue) Look(ctx context.Context, entries []int64, grace, unserved time.Duration) (map[int64]jobs.Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -170,9 +176,9 @@ func (q *Queue) Look(ctx context.Context, entries []int64, grace time.Duration) 
 	for _, j := range res.Jobs {
 		switch j.State {
 		case rivertype.JobStateAvailable, rivertype.JobStateScheduled, rivertype.JobStateRetryable, rivertype.JobStatePending:
-			found[j.ID] = jobs.EntryElsewhere
-			if q.worksOn(j.Queue) {
-				found[j.ID] = jobs.EntryAlive
+			found[j.ID] = jobs.EntryAlive
+			if !q.worksOn(j.Queue) && time.Since(j.ScheduledAt) >= unserved {
+				found[j.ID] = jobs.EntryElsewhere
 			}
 		case rivertype.JobStateRunning:
 			if j.AttemptedAt != nil && time.Since(*j.AttemptedAt) < grace {

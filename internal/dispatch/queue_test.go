@@ -144,6 +144,7 @@ func TestAnAttemptWaitsForTheProcessThatKnowsItsProvider(t *testing.T) {
 		p.becomes(t, first.ID, attempt.StateRUNNING)
 		_, waits := p.create(t, "single")
 		p.exec(t, "UPDATE attempts SET due_at = "+p.store.Now(-time.Hour)+" WHERE id = '"+waits.ID+"'")
+		p.exec(t, "UPDATE river_job SET scheduled_at = '2020-01-01' WHERE id = (SELECT queue_entry FROM attempts WHERE id = '"+waits.ID+"')")
 		swept, err := other.SweepQueue(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, swept)
@@ -152,7 +153,7 @@ func TestAnAttemptWaitsForTheProcessThatKnowsItsProvider(t *testing.T) {
 	})
 }
 
-// TestAnAttemptFromTheRestIsMovedToItsProvidersQueue: whoever added it did not know the provider, or was an older Docket.
+// TestAnAttemptFromTheRestIsMovedToItsProvidersQueue: nobody seemed to serve the provider for a while, or an older Docket added it.
 func TestAnAttemptFromTheRestIsMovedToItsProvidersQueue(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {

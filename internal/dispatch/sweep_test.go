@@ -120,16 +120,19 @@ func TestLook(t *testing.T) {
 			}
 			all = append(all, *a.QueueEntry)
 		}
-		_, a := p.create(t, "single")
-		p.exec(t, "UPDATE river_job SET queue = 'attempts-gone-00000000' WHERE id = (SELECT queue_entry FROM attempts WHERE id = '"+a.ID+"')")
-		want[*a.QueueEntry] = jobs.EntryElsewhere
-		all = append(all, *a.QueueEntry)
-		found, err := p.queue.Look(t.Context(), all, time.Minute)
+		for scheduled, entry := range map[string]jobs.Entry{"created_at": jobs.EntryAlive, "'2020-01-01'": jobs.EntryElsewhere} {
+			_, a := p.create(t, "single")
+			p.exec(t, "UPDATE river_job SET queue = 'attempts-gone-00000000', scheduled_at = "+scheduled+
+				" WHERE id = (SELECT queue_entry FROM attempts WHERE id = '"+a.ID+"')")
+			want[*a.QueueEntry] = entry
+			all = append(all, *a.QueueEntry)
+		}
+		found, err := p.queue.Look(t.Context(), all, time.Minute, time.Hour)
 		require.NoError(t, err)
 		for _, e := range all {
 			require.Equal(t, want[e], found[e])
 		}
-		found, err = p.queue.Look(t.Context(), nil, time.Minute)
+		found, err = p.queue.Look(t.Context(), nil, time.Minute, time.Hour)
 		require.NoError(t, err)
 		require.Empty(t, found)
 	})

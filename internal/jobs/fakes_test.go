@@ -31,6 +31,7 @@ type queued struct {
 	attemptID string
 	target    string
 	due       time.Time
+	unserved  bool
 }
 
 func newFakeQueue() *fakeQueue {
@@ -38,6 +39,14 @@ func newFakeQueue() *fakeQueue {
 }
 
 func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error) {
+	return q.add(tx, queued{attemptID, target, due, false})
+}
+
+func (q *fakeQueue) EnqueueUnserved(_ context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error) {
+	return q.add(tx, queued{attemptID, target, due, true})
+}
+
+func (q *fakeQueue) add(tx *store.Tx, entry queued) (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
@@ -48,12 +57,12 @@ func (q *fakeQueue) Enqueue(_ context.Context, tx *store.Tx, attemptID, target s
 	tx.AfterCommit(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.entries[id] = queued{attemptID, target, due}
+		q.entries[id] = entry
 	})
 	return id, nil
 }
 
-func (q *fakeQueue) Look(_ context.Context, entries []int64, _ time.Duration) (map[int64]Entry, error) {
+func (q *fakeQueue) Look(_ context.Context, entries []int64, _, _ time.Duration) (map[int64]Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	found := map[int64]Entry{}

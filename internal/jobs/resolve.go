@@ -25,7 +25,7 @@ func (s *Service) ResolveAttempt(ctx context.Context, r Resolution) (AttemptAndJ
 	if !v.Operator {
 		return AttemptAndJob{}, ErrForbidden
 	}
-	if err := checkResolution(r); err != nil {
+	if err := r.Check(); err != nil {
 		return AttemptAndJob{}, err
 	}
 	err = s.resolve(ctx, v, jobID, r)
@@ -102,7 +102,9 @@ func unresolvable(s attempt.State) error {
 	return invalid("/attemptId", "the attempt is %s; only an UNKNOWN one can be resolved", s)
 }
 
-func checkResolution(r Resolution) error {
+// Check returns an *InvalidInputError for what no attempt can be resolved with: a note that is blank or has more than 10,000
+// bytes, an outcome that is none, a result without SUCCEEDED or the other way round.
+func (r Resolution) Check() error {
 	if err := checkNote(&r.Note); err != nil {
 		return err
 	}

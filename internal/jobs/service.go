@@ -25,11 +25,14 @@ import (
 // Queue takes an attempt's entry inside the caller's transaction: River's, in production.
 type Queue interface {
 	// Enqueue returns the entry's id. The entry is worked on at due or soon after it, by a process that knows the target's
-	// provider if this one does.
+	// provider; this one need not.
 	Enqueue(ctx context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error)
+	// EnqueueUnserved is Enqueue for an attempt whose provider no process seems to know: the first one to come takes it, and
+	// refuses it if it does not know the provider either.
+	EnqueueUnserved(ctx context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error)
 	// Look says what is to be expected of the entries; those that are not in the answer are EntryLost. An entry that was
-	// taken by a worker less than grace ago is EntryAlive.
-	Look(ctx context.Context, entries []int64, grace time.Duration) (map[int64]Entry, error)
+	// taken by a worker less than grace ago is EntryAlive, and so is one that has waited elsewhere for less than unserved.
+	Look(ctx context.Context, entries []int64, grace, unserved time.Duration) (map[int64]Entry, error)
 	// Stop tells a worker of this process, if there is one, that nothing can come of the attempt any more.
 	Stop(attemptID string)
 }
@@ -40,7 +43,7 @@ type Entry int
 const (
 	EntryLost      Entry = iota // it is gone, or was given to a worker that did nothing with it
 	EntryAlive                  // this process or another will work on it
-	EntryElsewhere              // it waits for a process that knows its provider; this one does not
+	EntryElsewhere              // it has waited long for a process that knows its provider; this one does not
 )
 
 // Gate says whether a target may be used as a fallback now.

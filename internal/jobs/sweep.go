@@ -7,18 +7,21 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/predicate"
+	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
 // sweepBatch is how many attempts a sweep reads at a time.
 const sweepBatch = 200
 
-// unservedAfter is how many leases an attempt must be due before it is taken from the queue of a provider that no process
-// seems to serve any more: one that does may be starting just now.
+// unservedAfter is how many leases an attempt must be due, and its entry must have waited, before it is taken from the queue
+// of a provider that no process seems to serve any more: one that does may be starting just now, and an attempt that was
+// queued again may have been due for long.
 const unservedAfter = 4
 
 // Swept says what one pass did.
@@ -59,7 +62,7 @@ func (s *Service) sweepOne(sys context.Context, a *ent.Attempt, swept *Swept) er
 		}
 		if now.SentAt == nil {
 			count = &swept.Requeued
-			return c.requeue(now, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
+			return c.requeue(now, s.queue.Enqueue, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
 		}
 		f := &Failure{Code: CodeWorkerLost, Message: "The worker died after it had sent the request; nobody can tell what became of it."}
 		return c.unknown(a.ID, Outcome{Failure: f}, nil, attempt.LeaseToken(*a.LeaseToken), s.leaseExpired())
@@ -105,7 +108,7 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 			entries = append(entries, *a.QueueEntry)
 		}
 	}
-	found, err := s.queue.Look(sys, entries, s.lease)
+	found, err := s.queue.Look(sys, entries, s.lease, unservedAfter*s.lease)
 	if err != nil {
 		return wrap(err, "look up queue entries")
 	}
@@ -117,6 +120,7 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 	}
 	var errs []error
 	for _, a := range waiting {
+		enqueue := s.queue.Enqueue
 		guards := []predicate.Attempt{attempt.QueueEntryIsNil(), attempt.LeaseTokenIsNil()}
 		if a.QueueEntry != nil {
 			guards[0] = attempt.QueueEntry(*a.QueueEntry)
@@ -127,6 +131,7 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 				if served[ProviderOf(a.Target)] {
 					continue
 				}
+				enqueue = s.queue.EnqueueUnserved
 				guards = append(guards, s.dueBefore(unservedAfter*s.lease))
 			case EntryLost:
 			}
@@ -136,7 +141,7 @@ func (s *Service) sweepEntries(sys context.Context, waiting []*ent.Attempt, swep
 			if err != nil {
 				return err
 			}
-			return c.requeue(now, guards...)
+			return c.requeue(now, enqueue, guards...)
 		})
 		if err == nil {
 			swept.Requeued++
@@ -172,16 +177,18 @@ func (s *Service) Release(ctx context.Context, l *Lease) error {
 		if err != nil {
 			return err
 		}
-		return c.requeue(a, attempt.LeaseToken(l.Token))
+		return c.requeue(a, s.queue.Enqueue, attempt.LeaseToken(l.Token))
 	})
 	return s.ignoreLost(sys, l.Attempt, err)
 }
 
+// enqueueFunc is one of the two ways into a [Queue].
+type enqueueFunc = func(ctx context.Context, tx *store.Tx, attemptID, target string, due time.Time) (int64, error)
+
 // requeue gives an attempt that was never sent a new queue entry; the old one, should it still be about, is not its own
 // any more.
-func (c *change) requeue(a *ent.Attempt, guards ...predicate.Attempt) error {
-	due := a.DueAt
-	entry, err := c.s.queue.Enqueue(c.ctx, c.tx, a.ID, a.Target, due)
+func (c *change) requeue(a *ent.Attempt, enqueue enqueueFunc, guards ...predicate.Attempt) error {
+	entry, err := enqueue(c.ctx, c.tx, a.ID, a.Target, a.DueAt)
 	if err != nil {
 		return fmt.Errorf("enqueue attempt %s: %w", a.ID, err)
 	}

@@ -215,6 +215,8 @@ func TestSweepQueue(t *testing.T) {
 			require.NoError(t, b.exec(t, "UPDATE attempts SET lease_expires_at = "+b.store.Now(b.lease)+", target = 'other/a' WHERE id = '"+busy.Attempt.ID+"'"))
 			require.Equal(t, Swept{Requeued: 1}, sweep(t, b), "another provider is served")
 			require.NotEqual(t, *a.QueueEntry, *b.attempt(t, a.ID).QueueEntry)
+			require.False(t, b.queue.entries[*a.QueueEntry].unserved)
+			require.True(t, b.queue.entries[*b.attempt(t, a.ID).QueueEntry].unserved, "any process may take it now")
 			b.sent(t, a)
 		})
 	})
@@ -251,7 +253,7 @@ func TestSweepQueue(t *testing.T) {
 			a := b.last(t, j.ID)
 			l := b.take(t, a)
 			err := b.change(b.sys, viewerOf(b.sys), j.ID, func(c *change) error {
-				return c.requeue(a, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
+				return c.requeue(a, b.queue.Enqueue, attempt.QueueEntry(*a.QueueEntry), attempt.LeaseTokenIsNil())
 			})
 			require.ErrorIs(t, err, errLost)
 			require.Equal(t, 1, b.queue.len())
