@@ -39,6 +39,38 @@ func TestAfterARace(t *testing.T) {
 		}
 	})
 
+	t.Run("RetriesItThereAsItsErrorSays", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			trial := Failure{Code: "CIRCUIT_OPEN", Retryable: true, RetryAfter: time.Millisecond}
+			j, a, hedge := b.hedged(t)
+			b.refuse(t, hedge, trial)
+			b.refuse(t, b.last(t, j.ID), trial)
+			b.fails(t, a, false)
+			for _, target := range []string{"demo/b", "demo/c"} {
+				for _, reason := range []attempt.Reason{attempt.ReasonFALLBACK, attempt.ReasonRETRY, attempt.ReasonRETRY} {
+					b.nextIs(t, j.ID, target, reason)
+					b.refuse(t, b.last(t, j.ID), trial)
+				}
+			}
+			require.Equal(t, job.StateFAILED, b.job(t, j.ID).State)
+		})
+	})
+
+	t.Run("OwesARetryWhereAnAttemptByHandWasTurnedAway", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			j := b.create(t, "race")
+			a := b.last(t, j.ID)
+			b.running(t, a)
+			s, err := b.StartAttempt(b.ann, j.ID, new("demo/a"))
+			require.NoError(t, err)
+			b.refuse(t, s.Attempt, open)
+			b.fails(t, a, true)
+			b.nextIs(t, j.ID, "demo/a", attempt.ReasonRETRY)
+		})
+	})
+
 	t.Run("ComesToWhatTurnedAnAttemptByHandAway", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {
