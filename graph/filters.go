@@ -68,7 +68,7 @@ func refineFields(where, predicates reflect.Value, given map[string]any) {
 					add(sql.False()) // none, and one
 				}
 			}
-		case f.Kind() == reflect.Bool && given[argument] == false:
+		case f.Kind() == reflect.Bool && isFalse(given[argument]):
 			if of, ok := strings.CutSuffix(name, "IsNil"); ok {
 				where.FieldByName(of + "NotNil").SetBool(true)
 			} else if of, ok := strings.CutSuffix(name, "NotNil"); ok {
@@ -77,4 +77,10 @@ func refineFields(where, predicates reflect.Value, given map[string]any) {
 		}
 		refine(f, given[argument])
 	}
+}
+
+// isFalse tells false from null and from what is left out.
+func isFalse(v any) bool {
+	b, ok := v.(bool)
+	return ok && !b
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/docket-gateway/docket/internal/canonical"
 )
 
 // malformed is the answer to a subscribe message whose payload is JSON that may be read in more than one way: a key twice, a
@@ -19,10 +17,10 @@ func malformed(kind websocket.MessageType, data []byte) (answer message, ok bool
 		return message{}, false
 	}
 	envelope, ok := withoutPayload(data)
-	if !ok || canonical.Check(envelope) != nil {
+	if !ok {
 		return message{}, false
 	}
-	m, ok := parse(kind, envelope)
+	m, ok := parse(kind, envelope) // which checks it as check did the whole
 	if !ok || m.Type != "subscribe" || m.ID == "" {
 		return message{}, false
 	}
