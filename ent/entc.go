@@ -52,7 +52,8 @@ func requireAttempts(_ *gen.Graph, s *ast.Schema) error {
 func describeFilters(_ *gen.Graph, s *ast.Schema) error {
 	for name, t := range s.Types {
 		if strings.HasSuffix(name, "WhereInput") {
-			t.Description += "\nAn empty list matches nothing where it stands for `...In`, and everything for `...NotIn`."
+			t.Description += "\nAn empty list matches nothing where it stands for `...In` or `or`, and everything for `...NotIn` or `and`;" +
+				" in `has...With` it asks for one of any kind. false of `...IsNil` is true of `...NotNil`, and the other way round."
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (r *queryResolver) Attempts(ctx context.Context, after *entgql.Cursor[strin
 		return nil, err
 	}
 	page, err := r.Client.Attempt.Query().Paginate(collecting(ctx), after, first, before, last,
-		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(withEmptyLists(where).Filter))
+		ent.WithAttemptOrder(orderBy), ent.WithAttemptFilter(asWritten(ctx, where).Filter))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *queryResolver) Jobs(ctx context.Context, after *entgql.Cursor[string], 
 		return nil, err
 	}
 	page, err := r.Client.Job.Query().Paginate(collecting(ctx), after, first, before, last,
-		ent.WithJobOrder(orderBy), ent.WithJobFilter(withEmptyLists(where).Filter))
+		ent.WithJobOrder(orderBy), ent.WithJobFilter(asWritten(ctx, where).Filter))
 	if err != nil {
 		return nil, err
 	}

@@ -38,41 +38,39 @@ func pageSize(first, last *int) (*int, error) {
 	return first, nil
 }
 
-// orderOf names a list's order. A cursor is a place in one order and means nothing in another.
-func orderOf(field fmt.Stringer, direction entgql.OrderDirection) string {
-	return field.String() + " " + string(direction)
+// orderOf names a list and its order. A cursor is a place in one order of one list and means nothing in another.
+func orderOf(list string, field fmt.Stringer, direction entgql.OrderDirection) string {
+	return list + " " + field.String() + " " + string(direction)
 }
 
 func jobOrder(o *ent.JobOrder) string {
 	if o == nil {
-		return ""
+		return "jobs"
 	}
-	return orderOf(o.Field, o.Direction)
+	return orderOf("jobs", o.Field, o.Direction)
 }
 
 func attemptOrder(o *ent.AttemptOrder) string {
 	if o == nil {
-		return ""
+		return "attempts"
 	}
-	return orderOf(o.Field, o.Direction)
+	return orderOf("attempts", o.Field, o.Direction)
 }
 
-// bind writes the order into a cursor that is given out. The default order's has no value to put it beside.
+// bind writes the list and its order into a cursor that is given out, beside its value, which is nil in the default order.
 func bind(order string, c *ent.Cursor) {
-	if order != "" {
-		c.Value = []any{order, c.Value}
-	}
+	c.Value = []any{order, c.Value}
 }
 
-// unbind takes the order out of cursors that came in. It refuses those of another order, and those that no list has given
-// out: the values of an order are plain ones.
+// unbind takes the order out of cursors that came in. It refuses those of another list or order, and those that no list has
+// given out: the values of an order are plain ones.
 func unbind(order string, cursors ...*ent.Cursor) error {
 	for _, c := range cursors {
-		if c == nil || order == "" && c.Value == nil {
+		if c == nil {
 			continue
 		}
 		bound, ok := c.Value.([]any)
-		if !ok || len(bound) != 2 || bound[0] != order || order == "" {
+		if !ok || len(bound) != 2 || bound[0] != order {
 			return coded(CodeBadUserInput, "the cursor is not one of this list in this order")
 		}
 		switch bound[1].(type) {

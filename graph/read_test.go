@@ -3,6 +3,7 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -160,21 +161,31 @@ func TestAnEmptyListMatchesNothing(t *testing.T) {
 	j := b.Job(t, alice, "k")
 	b.Attempt(t, j.ID)
 	for where, n := range map[string]string{
-		`{stateIn: []}`:                            "0",
-		`{idIn: []}`:                               "0",
-		`{createdAtIn: []}`:                        "0",
-		`{state: QUEUED, taskIn: []}`:              "0",
-		`{not: {stateIn: []}}`:                     "1",
-		`{or: [{stateIn: []}]}`:                    "0",
-		`{or: [{stateIn: []}, {task: "triage"}]}`:  "1",
-		`{and: [{task: "triage"}, {stateIn: []}]}`: "0",
-		`{hasAttemptsWith: [{targetIn: []}]}`:      "0",
-		`{stateNotIn: []}`:                         "1",
-		`{and: [{stateNotIn: []}]}`:                "1",
-		`{not: {stateNotIn: []}}`:                  "0",
-		`{task: "triage", stateNotIn: []}`:         "1",
-		`{task: "triage", stateIn: null}`:          "1",
-		`{stateIn: [QUEUED]}`:                      "1",
+		`{stateIn: []}`:                             "0",
+		`{idIn: []}`:                                "0",
+		`{createdAtIn: []}`:                         "0",
+		`{state: QUEUED, taskIn: []}`:               "0",
+		`{not: {stateIn: []}}`:                      "1",
+		`{or: [{stateIn: []}]}`:                     "0",
+		`{or: [{stateIn: []}, {task: "triage"}]}`:   "1",
+		`{and: [{task: "triage"}, {stateIn: []}]}`:  "0",
+		`{hasAttemptsWith: [{targetIn: []}]}`:       "0",
+		`{stateNotIn: []}`:                          "1",
+		`{and: [{stateNotIn: []}]}`:                 "1",
+		`{not: {stateNotIn: []}}`:                   "0",
+		`{or: []}`:                                  "0",
+		`{task: "triage", or: []}`:                  "0",
+		`{not: {or: []}}`:                           "1",
+		`{and: []}`:                                 "1",
+		`{not: {and: []}}`:                          "0",
+		`{or: null, and: null}`:                     "1",
+		`{hasAttemptsWith: []}`:                     "1",
+		`{not: {hasAttemptsWith: []}}`:              "0",
+		`{hasAttempts: true, hasAttemptsWith: []}`:  "1",
+		`{hasAttempts: false, hasAttemptsWith: []}`: "0",
+		`{task: "triage", stateNotIn: []}`:          "1",
+		`{task: "triage", stateIn: null}`:           "1",
+		`{stateIn: [QUEUED]}`:                       "1",
 	} {
 		a := b.post(t, asAlice, `{ jobs(where: `+where+`) { totalCount } }`, "")
 		require.Empty(t, a.Errors, "%s: %s", where, a.body)
@@ -182,6 +193,75 @@ func TestAnEmptyListMatchesNothing(t *testing.T) {
 	}
 	a := b.post(t, asAlice, `query($w: AttemptWhereInput) { attempts(where: $w) { totalCount } }`, `{"w":{"hasJobWith":[{"stateIn":[]}]}}`)
 	require.Equal(t, json.Number("0"), a.at(t, "attempts", "totalCount"))
+}
+
+func TestFalseOfANilFilterIsItsOpposite(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.Job(t, alice, "k")
+	b.Attempt(t, j.ID)
+	failed := b.Attempt(t, b.Job(t, alice, "l").ID)
+	sys := viewer.NewSystemContext(t.Context())
+	require.NoError(t, b.Store.Client().Attempt.UpdateOneID(failed.ID).SetErrorCode("NO").SetErrorMessage("no").SetErrorRetryable(false).Exec(sys))
+	for where, want := range map[string]string{
+		`{errorCodeIsNil: true}`:                                                        "1",
+		`{errorCodeIsNil: false}`:                                                       "1",
+		`{errorCodeNotNil: false, errorCode: "NO"}`:                                     "0",
+		`{errorCodeIsNil: false, errorCode: "NO"}`:                                      "1",
+		`{errorCodeIsNil: false, errorCodeNotNil: false}`:                               "0",
+		`{errorCodeIsNil: false, errorCodeNotNil: true}`:                                "1",
+		`{errorCodeIsNil: null}`:                                                        "2",
+		`{not: {errorCodeIsNil: false}}`:                                                "1",
+		`{or: [{errorCodeIsNil: false}]}`:                                               "1",
+		`{or: {errorCodeIsNil: false}}`:                                                 "1",
+		`{or: [{errorCodeIsNil: true}, {errorCodeIsNil: false}]}`:                       "2",
+		`{hasJobWith: [{hasAttemptsWith: [{errorCodeIsNil: false, errorCode: "NO"}]}]}`: "1",
+		`{finishedAtNotNil: false}`:                                                     "2",
+		`{finishedAtIsNil: false}`:                                                      "0",
+	} {
+		a := b.post(t, asAlice, `{ attempts(where: `+where+`) { totalCount } }`, "")
+		require.Empty(t, a.Errors, "%s: %s", where, a.body)
+		require.Equal(t, json.Number(want), a.at(t, "attempts", "totalCount"), where)
+	}
+	for query, variables := range map[string]string{
+		`query($w: AttemptWhereInput) { l: attempts(where: $w) { totalCount } }`:                                      `{"w":{"or":{"errorCodeIsNil":false}}}`,
+		`query($w: [AttemptWhereInput!]) { l: attempts(where: {or: $w}) { totalCount } }`:                             `{"w":{"errorCodeIsNil":false}}`,
+		`query($f: Boolean) { l: attempts(where: {errorCodeIsNil: $f}) { totalCount } }`:                              `{"f":false}`,
+		`query($w: AttemptWhereInput = {errorCodeNotNil: false}) { l: attempts(where: $w) { totalCount } }`:           ``,
+		`query($f: Boolean) { ...F } fragment F on Query { l: attempts(where: {errorCodeIsNil: $f}) { totalCount } }`: `{"f":false}`,
+	} {
+		a := b.post(t, asAlice, query, variables)
+		require.Empty(t, a.Errors, "%s: %s", query, a.body)
+		require.Equal(t, json.Number("1"), a.at(t, "l", "totalCount"), query)
+	}
+}
+
+func TestACursorIsOfItsList(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Attempt(t, b.Job(t, alice, "k").ID)
+	lists := []string{`jobs(%s)`, `attempts(%s)`,
+		`jobs(%s orderBy: {field: CREATED_AT, direction: DESC})`, `attempts(%s orderBy: {field: CREATED_AT, direction: DESC})`}
+	for _, made := range lists {
+		cursor, ok := b.post(t, asAlice, `{ l: `+fmt.Sprintf(made, "first: 1")+` { edges { cursor } } }`, "").at(t, "l", "edges", 0, "cursor").(string)
+		require.True(t, ok)
+		for _, used := range lists {
+			a := b.post(t, asAlice, `{ l: `+fmt.Sprintf(used, `after: "`+cursor+`"`)+` { totalCount edges { cursor } } }`, "")
+			if made == used {
+				require.Empty(t, a.Errors, a.body)
+				continue
+			}
+			require.Equal(t, "BAD_USER_INPUT", a.code(), "made by %s, used by %s", made, used)
+			require.Contains(t, a.body, "not one of this list")
+		}
+	}
+	for _, cursor := range []string{"nonsense", "", "!", "z9", "gqFp", "wQ", strings.Repeat("A", 500)} {
+		a := b.post(t, asAlice, `query($c: Cursor) { jobs(after: $c) { totalCount } }`, `{"c":"`+cursor+`"}`)
+		require.Equal(t, "BAD_USER_INPUT", a.code(), cursor)
+		for _, word := range []string{"msgpack", "EOF", "decod", "base64"} {
+			require.NotContains(t, a.body, word, cursor)
+		}
+	}
 }
 
 func TestConnectionsFilter(t *testing.T) {

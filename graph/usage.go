@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/shopspring/decimal"
 
@@ -21,9 +22,10 @@ func attemptUsage(a *ent.Attempt) *model.Usage {
 }
 
 // totalUsage sums up what is known of the attempts, nil if nothing is. A cost in two currencies, or in none, is no sum: it is
-// null then, and the counts stay.
+// null then, and the counts stay. A count beyond an Int's 32 bits is null, and the cost stays.
 func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	var total *model.Usage
+	var input, cached, output count
 	cost, agree := decimal.Zero, true
 	for _, a := range attempts {
 		u := attemptUsage(a)
@@ -33,9 +35,9 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 		if total == nil {
 			total = &model.Usage{}
 		}
-		total.InputTokens = add(total.InputTokens, u.InputTokens)
-		total.CachedInputTokens = add(total.CachedInputTokens, u.CachedInputTokens)
-		total.OutputTokens = add(total.OutputTokens, u.OutputTokens)
+		input.add(u.InputTokens)
+		cached.add(u.CachedInputTokens)
+		output.add(u.OutputTokens)
 		if u.Cost == nil {
 			continue
 		}
@@ -51,8 +53,11 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 			cost = cost.Add(d)
 		}
 	}
+	if total == nil {
+		return nil, nil
+	}
+	total.InputTokens, total.CachedInputTokens, total.OutputTokens = input.total(), cached.total(), output.total()
 	switch {
-	case total == nil:
 	case !agree:
 		total.Currency = nil
 	case total.Currency != nil:
@@ -62,13 +67,22 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	return total, nil
 }
 
-func add(a, b *int) *int {
-	if a == nil {
-		return b
+// count is a sum of what was told.
+type count struct {
+	sum  int
+	told bool
+}
+
+func (c *count) add(n *int) {
+	if n != nil {
+		c.sum, c.told = min(c.sum+*n, math.MaxInt32+1), true // once beyond, it stays so
 	}
-	if b == nil {
-		return a
+}
+
+// total is nil if nothing was told, or more than an Int holds.
+func (c *count) total() *int {
+	if !c.told || c.sum > math.MaxInt32 {
+		return nil
 	}
-	sum := *a + *b
-	return &sum
+	return &c.sum
 }

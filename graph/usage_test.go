@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,11 @@ func TestTotalUsage(t *testing.T) {
 			{InputTokens: new(1), Cost: new("0.1"), Currency: usd}, {InputTokens: new(2), Cost: new("0.1"), Currency: eur},
 			{InputTokens: new(4), Cost: new("0.1"), Currency: usd},
 		}, &model.Usage{InputTokens: new(7)}},
+		"MoreThanAnInt": {[]*ent.Attempt{
+			{InputTokens: new(math.MaxInt32), CachedInputTokens: new(math.MaxInt32), OutputTokens: new(1), Cost: new("2147483647.5"), Currency: usd},
+			{InputTokens: new(1), CachedInputTokens: new(0), OutputTokens: new(math.MaxInt32 - 1), Cost: new("2147483647.5"), Currency: usd},
+			{InputTokens: new(2), Cost: new("0"), Currency: usd},
+		}, &model.Usage{CachedInputTokens: new(math.MaxInt32), OutputTokens: new(math.MaxInt32), Cost: new("4294967295"), Currency: usd}},
 		"NoCurrency": {[]*ent.Attempt{{InputTokens: new(1), Cost: new("0.1")}}, &model.Usage{InputTokens: new(1)}},
 		"Free": {[]*ent.Attempt{
 			{InputTokens: new(1), Cost: new("0"), Currency: usd}}, &model.Usage{InputTokens: new(1), Cost: new("0"), Currency: usd}},

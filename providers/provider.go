@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -109,11 +110,24 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// Usage is what was billed. Nil counts were not told.
+// Usage is what was billed. Nil counts were not told; the others are between 0 and MaxTokens.
 type Usage struct {
 	InputTokens       *int // all of them, those of the cache among them
-	CachedInputTokens *int // the part of InputTokens that the provider took from its cache
+	CachedInputTokens *int // the part of InputTokens that the provider took from its cache, also where it tells 0
 	OutputTokens      *int
+}
+
+// MaxTokens is the greatest count of tokens that is believed: the greatest Int of GraphQL.
+const MaxTokens = math.MaxInt32
+
+// Tokens returns a count that a provider told, nil for one that is none: a negative one, or one beyond MaxTokens. Such a
+// count counts as not told. To cut it down to a bound would make up a number, and price it.
+func Tokens(n int64) *int {
+	if n < 0 || n > MaxTokens {
+		return nil
+	}
+	i := int(n)
+	return &i
 }
 
 // Codes of failures that a client may act on.

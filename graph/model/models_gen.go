@@ -243,10 +243,12 @@ type Task struct {
 	Fallbacks    []string        `json:"fallbacks"`
 }
 
-// What was billed, as far as the provider told it.
+// What was billed, as far as the provider told it. A count beyond 2147483647 is null: one that a provider told is not believed, and
+// a sum of a job is more than an Int holds; the cost of such a sum is exact all the same.
 type Usage struct {
 	InputTokens *int `json:"inputTokens,omitempty"`
-	// The part of inputTokens that the provider took from its cache, null if it did not tell.
+	// The part of inputTokens that the provider took from its cache, null if it did not tell. A part that is greater than the whole, or has
+	// none, counts as not told.
 	CachedInputTokens *int `json:"cachedInputTokens,omitempty"`
 	OutputTokens      *int `json:"outputTokens,omitempty"`
 	// A decimal number, exact.

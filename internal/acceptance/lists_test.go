@@ -27,6 +27,8 @@ func TestListsMeanWhatTheySay(t *testing.T) {
 			for where, n := range map[string]int{
 				`{}`: 3, `{stateIn: []}`: 0, `{createdAtIn: []}`: 0, `{not: {stateIn: []}}`: 3, `{stateNotIn: []}`: 3,
 				`{or: [{idIn: []}, {idempotencyKey: "1"}]}`: 1, `{hasAttemptsWith: [{numberIn: []}]}`: 0,
+				`{or: []}`: 0, `{and: []}`: 3, `{hasAttemptsWith: []}`: 3, `{hasAttemptsWith: [{finishedAtIsNil: false}]}`: 3,
+				`{hasAttemptsWith: [{finishedAtNotNil: false}]}`: 0,
 			} {
 				require.Equal(t, n, field[list](t, g.client, "jobs", `{jobs(where: `+where+`){totalCount}}`, nil).TotalCount, where)
 			}

@@ -44,6 +44,18 @@ func TestSettles(t *testing.T) {
 		})
 	})
 
+	t.Run("TakesNoMoreFromTheCacheThanThereWas", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			a := b.unknown(t, "demo/a")
+			status, body := b.send(t, callback{body: `{"attemptId":"` + a.ID + `","outcome":"failed","error":{"code":"no","message":"No."},
+				"usage": {"inputTokens": 7, "cachedInputTokens": 8, "outputTokens": 1}}`})
+			require.Equal(t, http.StatusOK, status, body)
+			require.Equal(t, 7, *b.attempt(t, a.ID).InputTokens)
+			require.Nil(t, b.attempt(t, a.ID).CachedInputTokens)
+		})
+	})
+
 	t.Run("RecordsTheProvidersFailure", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

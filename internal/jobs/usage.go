@@ -2,17 +2,22 @@ package jobs
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 )
 
-// Usage is what an attempt used. Nil counts were not told.
+// Usage is what an attempt used. Nil counts were not told. A count below 0 or beyond MaxTokens, and a part from the cache that is
+// greater than the whole or has none, are taken as not told, whoever told them: to cut a count down would make up a number.
 type Usage struct {
 	InputTokens       *int
 	CachedInputTokens *int // the part of InputTokens that came from the provider's cache
 	OutputTokens      *int
 }
+
+// MaxTokens is the greatest count that an attempt keeps: the greatest Int of GraphQL.
+const MaxTokens = math.MaxInt32
 
 // Prices tells what an attempt's usage costs at its target.
 type Prices interface {
@@ -30,17 +35,18 @@ func (noPrices) Cost(string, Usage) (cost, currency string, ok bool) { return ""
 // greater one is the later one. grown is false if nothing new was told.
 func raised(a *ent.Attempt, u Usage) (sum Usage, grown bool) {
 	greater := func(known, told *int) *int {
-		if told == nil || known != nil && *known >= *told {
+		if told == nil || *told < 0 || *told > MaxTokens || known != nil && *known >= *told {
 			return known
 		}
 		grown = true
 		return told
 	}
-	sum = Usage{
-		InputTokens:       greater(a.InputTokens, u.InputTokens),
-		CachedInputTokens: greater(a.CachedInputTokens, u.CachedInputTokens),
-		OutputTokens:      greater(a.OutputTokens, u.OutputTokens),
+	sum = Usage{InputTokens: greater(a.InputTokens, u.InputTokens), OutputTokens: greater(a.OutputTokens, u.OutputTokens)}
+	cached := u.CachedInputTokens
+	if cached != nil && (sum.InputTokens == nil || *cached > *sum.InputTokens) {
+		cached = nil
 	}
+	sum.CachedInputTokens = greater(a.CachedInputTokens, cached)
 	return sum, grown
 }
 

@@ -109,6 +109,35 @@ func TestCost(t *testing.T) {
 		})
 	})
 
+	t.Run("IsOfCountsThatCanBe", func(t *testing.T) {
+		t.Parallel()
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			b.prices = tagged{}
+			for name, tc := range map[string]struct {
+				told, want Usage
+				cost       string
+			}{
+				"all of it cached":        {Usage{new(7), new(7), new(1)}, Usage{new(7), new(7), new(1)}, " 7(7)+1"},
+				"more cached than input":  {Usage{new(7), new(8), new(1)}, Usage{new(7), nil, new(1)}, " 7(0)+1"},
+				"cached without input":    {Usage{nil, new(8), new(1)}, Usage{nil, nil, new(1)}, ""},
+				"the greatest":            {Usage{new(MaxTokens), new(0), new(MaxTokens)}, Usage{new(MaxTokens), new(0), new(MaxTokens)}, " 2147483647(0)+2147483647"},
+				"more input than an Int":  {Usage{new(MaxTokens + 1), new(8), new(1)}, Usage{nil, nil, new(1)}, ""},
+				"more output than an Int": {Usage{new(7), new(3), new(99999999999)}, Usage{new(7), new(3), nil}, ""},
+				"negative":                {Usage{new(7), new(-1), new(-1)}, Usage{new(7), nil, nil}, ""},
+			} {
+				_, a := b.unknown(t, "single")
+				v, err := b.SettleReported(t.Context(), ProviderOf(a.Target), a.ID, Outcome{Failure: no, Usage: tc.told})
+				require.NoError(t, err, name)
+				require.True(t, v.Landed, name)
+				require.Equal(t, tc.want, Usage{v.Attempt.InputTokens, v.Attempt.CachedInputTokens, v.Attempt.OutputTokens}, name)
+				if tc.cost != "" {
+					tc.cost = a.Target + tc.cost
+				}
+				requireCost(t, tc.cost, v.Attempt)
+			}
+		})
+	})
+
 	t.Run("IsNullWithoutAPrice", func(t *testing.T) {
 		t.Parallel()
 		eachDatabase(t, func(t *testing.T, b *testBundle) {

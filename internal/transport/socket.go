@@ -12,7 +12,6 @@ import (
 
 	gqltransport "github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/coder/websocket"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/docket-gateway/docket/internal/canonical"
 )
@@ -73,7 +72,15 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 		}
 		m, ok := parse(kind, data)
 		if !ok {
-			return s.refuse(closeBadMessage, "Invalid message")
+			answer, ok := malformed(kind, data)
+			if !ok {
+				return s.refuse(closeBadMessage, "Invalid message")
+			}
+			if code, reason := s.admits(answer.ID); code != 0 {
+				return s.refuse(code, reason)
+			}
+			_ = s.write(answer) // a client that is gone needs no answer
+			continue
 		}
 		forward := true
 		switch m.Type {
@@ -139,20 +146,34 @@ func (s *socket) initialise() bool {
 	return true
 }
 
-// open gives an operation its own id. code is that to close with, 0 if the message is right.
-func (s *socket) open(m *message) (code int, reason string, full bool) {
+// admits returns the code to close with if no operation may begin under the client's id, 0 if one may. Only the reader of messages
+// asks, and only it adds operations.
+func (s *socket) admits(id string) (code int, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.initialised {
-		return closeUnauthorized, "Unauthorized", false
+	_, taken := s.byClient[id]
+	switch {
+	case !s.initialised:
+		return closeUnauthorized, "Unauthorized"
+	case id == "":
+		return closeBadMessage, "Invalid message"
+	case taken:
+		return closeDuplicateID, "Subscriber for this id already exists"
+	}
+	return 0, ""
+}
+
+// open gives an operation its own id. code is that to close with, 0 if the message is right.
+func (s *socket) open(m *message) (code int, reason string, full bool) {
+	if code, reason := s.admits(m.ID); code != 0 {
+		return code, reason, false
 	}
 	params, p := decode(orNull(m.Payload))
-	if p != nil || m.ID == "" {
+	if p != nil {
 		return closeBadMessage, "Invalid message", false
 	}
-	if _, taken := s.byClient[m.ID]; taken {
-		return closeDuplicateID, "Subscriber for this id already exists", false
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.byOurs) >= s.o.MaxOperations {
 		return 0, "", true
 	}
@@ -224,11 +245,7 @@ func asError(m message) message {
 }
 
 func tooManyOperations(id string) message {
-	text, err := json.Marshal(gqlerror.List{codedError(CodeTooManyOperations, "too many operations on this socket")})
-	if err != nil {
-		panic(err)
-	}
-	return message{ID: id, Type: "error", Payload: text}
+	return errorMessage(id, codedError(CodeTooManyOperations, "too many operations on this socket"))
 }
 
 // write gives up the connection to a client that does not read.

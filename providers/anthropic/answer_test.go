@@ -275,12 +275,14 @@ func TestUsage(t *testing.T) {
 		behave providertest.Behaviour
 		want   *providers.Usage
 	}{
-		"CachedIsInput":   {anthropictest.Says("{}"), &providers.Usage{InputTokens: n(11), OutputTokens: n(providertest.Tokens("{}"))}},
-		"LastWordCounts":  {events(start, block, piece, blockEnd, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5,"input_tokens":8}}`, stop), &providers.Usage{InputTokens: n(12), OutputTokens: n(5)}},
-		"CutBeforeItsEnd": {events(start, block, piece), &providers.Usage{InputTokens: n(11)}},
-		"InOnePiece":      {providertest.Status(200, "application/json", whole(`{"input_tokens":7,"cache_creation_input_tokens":3,"cache_read_input_tokens":1,"output_tokens":5}`)), &providers.Usage{InputTokens: n(11), OutputTokens: n(5)}},
-		"NullIsNotTold":   {providertest.Status(200, "application/json", whole(`{"input_tokens":null,"cache_read_input_tokens":null,"output_tokens":5}`)), &providers.Usage{OutputTokens: n(5)}},
-		"NoNumbers":       {providertest.Status(200, "application/json", whole(`{"input_tokens":"7","output_tokens":-5}`)), nil},
+		"CachedIsInput":    {anthropictest.Says("{}"), &providers.Usage{InputTokens: n(11), CachedInputTokens: n(4), OutputTokens: n(providertest.Tokens("{}"))}},
+		"LastWordCounts":   {events(start, block, piece, blockEnd, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5,"input_tokens":8}}`, stop), &providers.Usage{InputTokens: n(12), CachedInputTokens: n(1), OutputTokens: n(5)}},
+		"CutBeforeItsEnd":  {events(start, block, piece), &providers.Usage{InputTokens: n(11), CachedInputTokens: n(1)}},
+		"InOnePiece":       {providertest.Status(200, "application/json", whole(`{"input_tokens":7,"cache_creation_input_tokens":3,"cache_read_input_tokens":1,"output_tokens":5}`)), &providers.Usage{InputTokens: n(11), CachedInputTokens: n(1), OutputTokens: n(5)}},
+		"TooManyToBelieve": {providertest.Status(200, "application/json", whole(`{"input_tokens":7,"cache_creation_input_tokens":9223372036854775807,"cache_read_input_tokens":1,"output_tokens":2147483648}`)), &providers.Usage{CachedInputTokens: n(1)}},
+		"TooManyTogether":  {providertest.Status(200, "application/json", whole(`{"input_tokens":2147483647,"cache_read_input_tokens":1,"output_tokens":2147483647}`)), &providers.Usage{CachedInputTokens: n(1), OutputTokens: n(2147483647)}},
+		"NullIsNotTold":    {providertest.Status(200, "application/json", whole(`{"input_tokens":null,"cache_read_input_tokens":null,"output_tokens":5}`)), &providers.Usage{OutputTokens: n(5)}},
+		"NoNumbers":        {providertest.Status(200, "application/json", whole(`{"input_tokens":"7","output_tokens":-5}`)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -92,13 +92,13 @@ func (m message) outcome(tool bool) providers.Outcome {
 }
 
 // counts are the tokens of a message, nil where they were not told.
-type counts struct{ input, cacheWrites, cacheReads, output *int }
+type counts struct{ input, cacheWrites, cacheReads, output *int64 }
 
-// take overwrites a count that is told.
-func take(into **int, f respjson.Field, n int64) {
+// take overwrites a count that is told. One beyond all bounds stays so, and takes the sum that it is a part of with it.
+func take(into **int64, f respjson.Field, n int64) {
 	if f.Valid() && !strings.HasPrefix(f.Raw(), `"`) && n >= 0 {
-		i := int(n)
-		*into = &i
+		n = min(n, providers.MaxTokens+1)
+		*into = &n
 	}
 }
 
@@ -118,20 +118,27 @@ func (c *counts) delta(u sdk.MessageDeltaUsage) {
 }
 
 // billed is the usage. Anthropic's input_tokens leaves out what went through the cache; all three are billed as input, at
-// different prices (Message.Usage in the SDK: "Total input tokens in a request is the summation").
+// different prices (Message.Usage in the SDK: "Total input tokens in a request is the summation"). What was read from the cache is
+// the cached part; what was written to it is not.
 func (c *counts) billed() *providers.Usage {
 	if c.input == nil && c.output == nil {
 		return nil
 	}
-	u := &providers.Usage{OutputTokens: c.output}
+	u := &providers.Usage{}
+	if c.output != nil {
+		u.OutputTokens = providers.Tokens(*c.output)
+	}
+	if c.cacheReads != nil {
+		u.CachedInputTokens = providers.Tokens(*c.cacheReads)
+	}
 	if c.input != nil {
 		n := *c.input
-		for _, cached := range []*int{c.cacheWrites, c.cacheReads} {
+		for _, cached := range []*int64{c.cacheWrites, c.cacheReads} {
 			if cached != nil {
 				n += *cached
 			}
 		}
-		u.InputTokens = &n
+		u.InputTokens = providers.Tokens(n)
 	}
 	return u
 }

@@ -22,7 +22,7 @@ import (
 type Fake struct {
 	Protocol providertest.Protocol
 
-	Says    func(output string) providertest.Behaviour // a complete answer in several pieces; 11 input tokens, providertest.Tokens(output) output tokens
+	Says    func(output string) providertest.Behaviour // a complete answer in several pieces; 11 input tokens, providertest.CachedTokens of them from the cache; providertest.Tokens(output) output tokens
 	Starts  providertest.Behaviour                     // acknowledges, sends a piece, and then nothing
 	Cut     providertest.Behaviour                     // some pieces and a clean end, without what marks the end
 	Damaged providertest.Behaviour                     // a complete answer with a broken event in its middle

@@ -107,6 +107,8 @@ func outcomes(t *testing.T, a Adapter) {
 			require.Equal(t, Output, string(out.Output), "%+v", out.Failure) //nolint:testifylint // to the byte
 			require.NotNil(t, out.Usage)
 			require.Equal(t, 11, *out.Usage.InputTokens)
+			require.NotNil(t, out.Usage.CachedInputTokens, "what came from the cache has its own price")
+			require.Equal(t, providertest.CachedTokens, *out.Usage.CachedInputTokens)
 			require.Equal(t, providertest.Tokens(Output), *out.Usage.OutputTokens)
 			out = b.Sender.Send(t.Context(), Request(), &Recorder{})
 			require.Equal(t, "```json\n{}\n```", string(out.Output), "output is never repaired")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tidwall/gjson"
 	"google.golang.org/genai"
@@ -29,24 +30,31 @@ type answer struct {
 	usage     *providers.Usage
 }
 
+// response is the SDK's type without its decoding, which gives a whole answer up for a count of more than 32 bits.
+type response genai.GenerateContentResponse
+
 // add takes a chunk, decoded with the SDK's type. That takes any object for one, so what has nothing of a response is an
 // error.
 func (s *answer) add(data []byte) error {
-	var r genai.GenerateContentResponse
+	var r struct {
+		response
+		UsageMetadata json.RawMessage `json:"usageMetadata"`
+	}
 	if !exchange.WellFormed(data) {
 		return errNotAResponse
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return fmt.Errorf("gemini: decode a response: %w", err)
 	}
-	if r.Candidates == nil && r.PromptFeedback == nil && r.UsageMetadata == nil && r.ResponseID == "" && r.ModelVersion == "" {
+	told := gjson.ParseBytes(r.UsageMetadata)
+	if r.Candidates == nil && r.PromptFeedback == nil && !told.IsObject() && r.ResponseID == "" && r.ModelVersion == "" {
 		return errNotAResponse
 	}
 	if r.ResponseID != "" {
 		s.id = r.ResponseID
 	}
-	if u := r.UsageMetadata; u != nil { // the sum so far, so that the last one counts
-		s.usage = usage(u)
+	if told.IsObject() { // the sum so far, so that the last one counts
+		s.usage = usage(told)
 	}
 	if f := r.PromptFeedback; f != nil && f.BlockReason != "" {
 		s.blocked = f.BlockReason
@@ -88,18 +96,38 @@ func (s *answer) add1(c *genai.Candidate, raw []gjson.Result) {
 	}
 }
 
-// usage is what is billed: thoughts are billed as output, results of tools as input. A count of zero is left out on
-// the wire.
-func usage(u *genai.GenerateContentResponseUsageMetadata) *providers.Usage {
-	in, out := int(u.PromptTokenCount)+int(u.ToolUsePromptTokenCount), int(u.CandidatesTokenCount)+int(u.ThoughtsTokenCount)
+// usage is what is billed (GenerateContentResponseUsageMetadata): thoughts are billed as output, results of tools as input, and what
+// came from the cache is a part of the prompt. A count of zero is left out on the wire.
+func usage(told gjson.Result) *providers.Usage {
+	in, out := sum(told, "promptTokenCount", "toolUsePromptTokenCount"), sum(told, "candidatesTokenCount", "thoughtsTokenCount")
 	if in < 0 || out < 0 {
 		return nil
 	}
-	told := &providers.Usage{OutputTokens: &out}
+	u := &providers.Usage{OutputTokens: providers.Tokens(out)}
 	if in > 0 { // no prompt is empty
-		told.InputTokens = &in
+		u.InputTokens = providers.Tokens(in)
 	}
-	return told
+	if told.Get("cachedContentTokenCount").Exists() {
+		u.CachedInputTokens = providers.Tokens(sum(told, "cachedContentTokenCount"))
+	}
+	return u
+}
+
+// sum adds counts up. It is beyond providers.MaxTokens if one of them is, or is none; negative if one is negative.
+func sum(told gjson.Result, names ...string) (total int64) {
+	for _, name := range names {
+		n := told.Get(name)
+		switch {
+		case !n.Exists() || n.Type == gjson.Null:
+		case n.Type != gjson.Number || n.Num > providers.MaxTokens || n.Num != math.Trunc(n.Num):
+			total += providers.MaxTokens + 1
+		case n.Num < 0:
+			return -1
+		default:
+			total += int64(n.Num)
+		}
+	}
+	return total
 }
 
 // with puts what is known beside the outcome: tokens are billed whatever becomes of them.

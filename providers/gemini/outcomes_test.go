@@ -140,6 +140,7 @@ func TestOutputIsAllTextButThoughts(t *testing.T) {
 		out := b.Sender.Send(t.Context(), conformance.Request(), b.Recorder)
 		require.Equal(t, `{"a": 1}`, string(out.Output), "%+v", out.Failure)
 		require.Equal(t, 8, *out.Usage.InputTokens, "cached tokens are part of the prompt's")
+		require.Equal(t, 5, *out.Usage.CachedInputTokens)
 		require.Equal(t, 24, *out.Usage.OutputTokens, "the last sum, with the thoughts")
 		require.Equal(t, "r", out.ProviderRequestID)
 	})
@@ -148,10 +149,17 @@ func TestOutputIsAllTextButThoughts(t *testing.T) {
 func TestUsageThatIsNotTold(t *testing.T) {
 	t.Parallel()
 	for metadata, check := range map[string]func(*providers.Usage){
-		`{"candidatesTokenCount":-1}`: func(u *providers.Usage) { require.Nil(t, u) },
-		`{"promptTokenCount":-1}`:     func(u *providers.Usage) { require.Nil(t, u) },
-		`{"candidatesTokenCount":3}`:  func(u *providers.Usage) { require.Nil(t, u.InputTokens); require.Equal(t, 3, *u.OutputTokens) },
-		`{"promptTokenCount":3}`:      func(u *providers.Usage) { require.Equal(t, 3, *u.InputTokens); require.Zero(t, *u.OutputTokens) },
+		`{"candidatesTokenCount":-1}`:                               func(u *providers.Usage) { require.Nil(t, u) },
+		`{"promptTokenCount":-1}`:                                   func(u *providers.Usage) { require.Nil(t, u) },
+		`{"candidatesTokenCount":3}`:                                func(u *providers.Usage) { require.Nil(t, u.InputTokens); require.Equal(t, 3, *u.OutputTokens) },
+		`{"promptTokenCount":3}`:                                    func(u *providers.Usage) { require.Equal(t, 3, *u.InputTokens); require.Zero(t, *u.OutputTokens) },
+		`{"promptTokenCount":3,"candidatesTokenCount":99999999999}`: func(u *providers.Usage) { require.Equal(t, &providers.Usage{InputTokens: new(3)}, u) },
+		`{"promptTokenCount":1e300,"candidatesTokenCount":3}`:       func(u *providers.Usage) { require.Equal(t, &providers.Usage{OutputTokens: new(3)}, u) },
+		`{"promptTokenCount":2147483647,"toolUsePromptTokenCount":1,"candidatesTokenCount":"3"}`: func(u *providers.Usage) { require.Equal(t, &providers.Usage{}, u) },
+		`{"promptTokenCount":2147483647,"cachedContentTokenCount":2147483648}`: func(u *providers.Usage) {
+			require.Equal(t, providers.MaxTokens, *u.InputTokens)
+			require.Nil(t, u.CachedInputTokens)
+		},
 	} {
 		conformance.Bubble(t, adapter(), nil, func(t *testing.T, b *conformance.Bundle) {
 			b.Server.Enqueue(geminitest.Chunks(piece, stop, `{"usageMetadata":`+metadata+`}`))

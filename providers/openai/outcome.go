@@ -111,8 +111,10 @@ func usage(r responses.Response) *providers.Usage {
 	if !r.JSON.Usage.Valid() {
 		return nil
 	}
+	cached := r.Usage.InputTokensDetails
 	u := &providers.Usage{InputTokens: count(r.Usage.JSON.InputTokens, r.Usage.InputTokens),
-		OutputTokens: count(r.Usage.JSON.OutputTokens, r.Usage.OutputTokens)}
+		CachedInputTokens: count(cached.JSON.CachedTokens, cached.CachedTokens),
+		OutputTokens:      count(r.Usage.JSON.OutputTokens, r.Usage.OutputTokens)}
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return nil
 	}
@@ -120,9 +122,8 @@ func usage(r responses.Response) *providers.Usage {
 }
 
 func count(f respjson.Field, n int64) *int {
-	if !f.Valid() || text(f) || n < 0 {
+	if !f.Valid() || text(f) {
 		return nil
 	}
-	i := int(n)
-	return &i
+	return providers.Tokens(n)
 }

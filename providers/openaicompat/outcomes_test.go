@@ -237,6 +237,35 @@ func TestReportsUsageAndRequestID(t *testing.T) {
 	require.Nil(t, out.Usage.InputTokens)
 }
 
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for told, want := range map[string]*providers.Usage{
+		`{"prompt_tokens":1000,"completion_tokens":50,"prompt_tokens_details":{"cached_tokens":400}}`: {InputTokens: new(1000), CachedInputTokens: new(400), OutputTokens: new(50)},
+		`{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":0}}`:       {InputTokens: new(9), CachedInputTokens: new(0), OutputTokens: new(5)},
+		`{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":null}`:                      {InputTokens: new(9), OutputTokens: new(5)},
+		`{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":"none"}`:                    {InputTokens: new(9), OutputTokens: new(5)},
+		`{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-1}}`:      {InputTokens: new(9), OutputTokens: new(5)},
+		`{"prompt_tokens":99999999999,"completion_tokens":5}`:                                         {OutputTokens: new(5)},
+		`{"prompt_tokens":2147483647,"completion_tokens":2147483648}`:                                 {InputTokens: new(providers.MaxTokens)},
+		`{"prompt_tokens":1e400,"completion_tokens":99999999999999999999}`:                            nil,
+	} {
+		t.Run(told, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, nil)
+			b.server.Enqueue(fake.Status(200, "application/json",
+				`{"id":"chatcmpl-7","choices":[{"message":{"content":"{}"},"finish_reason":"stop"}],"usage":`+told+`}`))
+			out, _ := b.send(t.Context(), "model")
+			require.Equal(t, completed, out.Kind, "an odd count is no reason to give an answer up")
+			require.Equal(t, want, out.Usage)
+			if want != nil && want.CachedInputTokens != nil && *want.CachedInputTokens > 0 {
+				cost, ok := providers.Price{Input: "1000000", CachedInput: "1", Output: "1000000"}.Cost(*out.Usage)
+				require.True(t, ok)
+				require.Equal(t, "650.0004", cost)
+			}
+		})
+	}
+}
+
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

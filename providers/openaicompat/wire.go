@@ -39,11 +39,18 @@ func readUsage(raw json.RawMessage) *providers.Usage {
 	var fields struct {
 		Input  json.RawMessage `json:"prompt_tokens"`
 		Output json.RawMessage `json:"completion_tokens"`
+		Of     json.RawMessage `json:"prompt_tokens_details"`
 	}
 	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	u := &providers.Usage{InputTokens: count(fields.Input), OutputTokens: count(fields.Output)}
+	var of struct {
+		Cached json.RawMessage `json:"cached_tokens"`
+	}
+	if len(fields.Of) > 0 && json.Unmarshal(fields.Of, &of) != nil {
+		of.Cached = nil
+	}
+	u := &providers.Usage{InputTokens: count(fields.Input), CachedInputTokens: count(of.Cached), OutputTokens: count(fields.Output)}
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return nil
 	}
@@ -51,11 +58,11 @@ func readUsage(raw json.RawMessage) *providers.Usage {
 }
 
 func count(raw json.RawMessage) *int {
-	var n *int
-	if len(raw) == 0 || json.Unmarshal(raw, &n) != nil || n == nil || *n < 0 {
+	var n *int64
+	if len(raw) == 0 || json.Unmarshal(raw, &n) != nil || n == nil {
 		return nil
 	}
-	return n
+	return providers.Tokens(*n)
 }
 
 var errNotText = errors.New("openaicompat: not well-formed text")

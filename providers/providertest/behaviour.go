@@ -132,8 +132,8 @@ func Whole(reason string) Behaviour {
 	return func(x *Exchange) {
 		output := x.Output()
 		x.Respond(http.StatusOK, "application/json", fmt.Sprintf(
-			`{"id":"chatcmpl-whole","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%s}],"usage":{"prompt_tokens":11,"completion_tokens":%d}}`,
-			quote(output), quote(reason), Tokens(output)))
+			`{"id":"chatcmpl-whole","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%s}],"usage":{"prompt_tokens":11,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens":%d}}`,
+			quote(output), quote(reason), CachedTokens, Tokens(output)))
 	}
 }
 

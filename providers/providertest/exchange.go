@@ -145,7 +145,8 @@ func (x *Exchange) Chunk(piece string) string {
 // Finish sends the finish reason, the usage and the end marker.
 func (x *Exchange) Finish(reason string, outputTokens int) {
 	x.Data(fmt.Sprintf(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":%s}]}`, quote(reason)))
-	x.Data(fmt.Sprintf(`{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":%d,"total_tokens":%d}}`, outputTokens, outputTokens+11))
+	x.Data(fmt.Sprintf(`{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":11,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens":%d,"total_tokens":%d}}`,
+		CachedTokens, outputTokens, outputTokens+11))
 	x.Data("[DONE]")
 }
 
@@ -202,6 +203,9 @@ func Pieces(s string, n int) []string {
 	}
 	return out
 }
+
+// CachedTokens is how many of the input tokens the fakes took from their cache.
+const CachedTokens = 4
 
 // Tokens is how many tokens the fakes count.
 func Tokens(s string) int { return len(strings.Fields(s)) + 1 }

@@ -32,8 +32,8 @@ type stream struct {
 	index int // of the next content block
 }
 
-// InputTokens is how many tokens each request is counted with: 7 as they are, 3 written to the cache, 1 read from it.
-const InputTokens = 7 + 3 + 1
+// InputTokens is how many tokens each request is counted with: 4 as they are, 3 written to the cache, the rest read from it.
+const InputTokens = 4 + 3 + providertest.CachedTokens
 
 // open begins a stream: message_start (MessageStartEvent) and ping.
 func open(x *providertest.Exchange) *stream {
@@ -59,7 +59,7 @@ func message(x *providertest.Exchange, req request, content []any, stop any, out
 		"id": fmt.Sprintf("msg_fake_%d", x.Entry.Number), "type": "message", "role": "assistant", "model": req.Model,
 		"content": content, "container": nil, "diagnostics": nil, "stop_details": nil, "stop_reason": stop, "stop_sequence": nil,
 		"usage": object{
-			"input_tokens": 7, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 1, "output_tokens": outputTokens,
+			"input_tokens": 4, "cache_creation_input_tokens": 3, "cache_read_input_tokens": providertest.CachedTokens, "output_tokens": outputTokens,
 			"cache_creation": object{"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 0}, "inference_geo": "us",
 			"output_tokens_details": object{"thinking_tokens": 0}, "server_tool_use": nil, "service_tier": "standard", "speed": "standard",
 		},
@@ -110,7 +110,7 @@ func (s *stream) end(stop, output string, details any) {
 	s.event("message_delta", object{
 		"delta": object{"container": nil, "stop_details": details, "stop_reason": stop, "stop_sequence": nil},
 		"usage": object{
-			"input_tokens": 7, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 1, "output_tokens": providertest.Tokens(output),
+			"input_tokens": 4, "cache_creation_input_tokens": 3, "cache_read_input_tokens": providertest.CachedTokens, "output_tokens": providertest.Tokens(output),
 			"output_tokens_details": object{"thinking_tokens": 0}, "server_tool_use": nil,
 		},
 	})

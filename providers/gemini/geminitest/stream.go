@@ -32,7 +32,7 @@ func (s *stream) data(v any) { s.x.Write("data: " + encode(v) + "\r\n\r\n") }
 // response is GenerateContentResponse, its usage (GenerateContentResponseUsageMetadata) the sum so far. What is zero is
 // left out, as protobuf's JSON does.
 func (s *stream) response(fields object) object {
-	usage := object{"promptTokenCount": 11, "totalTokenCount": 11 + s.candidates + s.thoughts,
+	usage := object{"promptTokenCount": 11, "cachedContentTokenCount": providertest.CachedTokens, "totalTokenCount": 11 + s.candidates + s.thoughts,
 		"promptTokensDetails": []any{object{"modality": "TEXT", "tokenCount": 11}}}
 	if s.candidates > 0 {
 		usage["candidatesTokenCount"] = s.candidates

@@ -55,7 +55,7 @@ func (c chunks) end(reason, output string) {
 	n := providertest.Tokens(output)
 	c.chunk(nil, object{
 		"prompt_tokens": 11, "completion_tokens": n, "total_tokens": 11 + n,
-		"prompt_tokens_details":     object{"cached_tokens": 0, "audio_tokens": 0},
+		"prompt_tokens_details":     object{"cached_tokens": providertest.CachedTokens, "audio_tokens": 0},
 		"completion_tokens_details": object{"reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0},
 	})
 	c.x.Data("[DONE]")

@@ -83,7 +83,7 @@ func response(id string, req request, status string, output ...any) object {
 func usage(output string) object {
 	n := providertest.Tokens(output)
 	return object{
-		"input_tokens": 11, "input_tokens_details": object{"cached_tokens": 0, "cache_write_tokens": 0},
+		"input_tokens": 11, "input_tokens_details": object{"cached_tokens": providertest.CachedTokens, "cache_write_tokens": 0},
 		"output_tokens": n, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": 11 + n,
 	}
 }
