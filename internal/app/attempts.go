@@ -10,6 +10,7 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/internal/attempts"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/store"
 )
 
 // attempts are the commands for attempts that wait for a person.
@@ -22,7 +23,7 @@ func (p *program) attempts() *cobra.Command {
 					return err
 				}
 				return attempts.List(ctx, ps.store.Client(), l, attempts.Streams{Out: p.out, Err: p.err})
-			})
+			}, store.Existing())
 		}}
 	list.Flags().StringVar(&l.State, "state", string(attempt.StateUNKNOWN), "state of the attempts")
 	list.Flags().StringVar(&l.Provider, "provider", "", "one provider (default all)")
@@ -54,7 +55,7 @@ func (p *program) attempts() *cobra.Command {
 				}
 				p.code, err = attempts.Settle(ctx, ps.store.Client(), service, s, attempts.Streams{Out: p.out, Err: p.err})
 				return err
-			})
+			}, store.Existing())
 		}}
 	settle.Flags().StringVar(&s.Provider, "provider", "", "the provider (required)")
 	settle.Flags().StringVar(&since, "since", "", "sent then or later: RFC 3339, or 2h for two hours ago (default any time)")

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,6 +90,46 @@ func TestAttemptsAreSettledBesideARunningGateway(t *testing.T) {
 		require.Contains(t, text, `"by":"olga"`)
 		require.Contains(t, text, `"note":"outage"`)
 	}
+}
+
+func TestCommandsThatLookCreateNoDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"attempts", "list"}, {"contracts", "status"},
+		{"attempts", "settle", "--provider", "demo", "--outcome", "cancelled", "--note", "outage", "--dry-run"},
+	} {
+		code, stdout, stderr := runs(t, []string{"DOCKET_DATABASE=sqlite://" + filepath.Join(dir, "docket.db")}, args...)
+		require.Equal(t, 2, code)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, "docket migrate up")
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, files, args)
+	}
+}
+
+// TestSettlingNeedsTheConfigurationOfThoseThatServe: what it does not know it would drop.
+func TestSettlingNeedsTheConfigurationOfThoseThatServe(t *testing.T) {
+	t.Parallel()
+	cfg, environ := silent(t)
+	g := serve(t, cfg)
+	id := job(t, g.addr, "one", "demo/fax")
+	becomes(t, g.addr, id, `"state":"UNKNOWN"`)
+	for name, tc := range map[string]struct{ config, says string }{
+		"NoProvider": {"providers: [{name: other, kind: demo, models: [{name: laser}]}]\n", `there is no provider "demo" in this configuration`},
+		"NoFallback": {"providers: [{name: demo, kind: demo, models: [{name: fax}]}]\n", "job " + id + ` has the fallback "demo/`},
+	} {
+		lacking := append(slices.Clone(environ), "DOCKET_CONFIG="+write(t, t.TempDir(), "docket.yaml", tc.config))
+		for _, more := range [][]string{{"--dry-run"}, nil} {
+			code, stdout, stderr := runs(t, lacking, append([]string{"attempts", "settle", "--provider", "demo", "--outcome", "failed", "--note", "outage"}, more...)...)
+			require.Equal(t, 2, code, name)
+			require.Empty(t, stdout, name)
+			require.Contains(t, stderr, tc.says, name)
+		}
+	}
+	require.Len(t, listed(t, environ), 1)
+	becomes(t, g.addr, id, `"state":"UNKNOWN"`)
 }
 
 func TestCallbackSettlesFromAnywhere(t *testing.T) {

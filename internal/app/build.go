@@ -51,7 +51,7 @@ type parts struct {
 }
 
 // build opens what a configuration names. The caller closes the store.
-func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock) (*parts, error) {
+func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock, options ...store.Option) (*parts, error) {
 	registry, err := newRegistry(cfg)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock)
 			}
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal(), store.WithMaxConns(connections(cfg)))
+	s, err := store.Open(ctx, cfg.Database.Reveal(), append(options, store.WithMaxConns(connections(cfg)))...)
 	if err != nil {
 		return nil, err
 	}

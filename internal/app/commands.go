@@ -250,7 +250,7 @@ func (p *program) contracts() *cobra.Command {
 				}
 				p.code = command.ShowStatus(ctx, ps.suites, ps.check, o, command.Streams{Out: p.out, Err: p.err})
 				return nil
-			})
+			}, store.Existing())
 		}}
 	flags(status)
 	return oneOf(&cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates"}, run, status)
@@ -269,13 +269,13 @@ func requireSchema(ctx context.Context, s *store.Store) error {
 }
 
 // withParts is for commands whose exit code 2 means that they could not do their work.
-func (p *program) withParts(ctx context.Context, f func(context.Context, *parts) error) error {
+func (p *program) withParts(ctx context.Context, f func(context.Context, *parts) error, options ...store.Option) error {
 	cfg, log, err := p.load()
 	if err != nil {
 		p.code = exitUnusable
 		return err
 	}
-	ps, err := build(ctx, cfg, log, time.Now)
+	ps, err := build(ctx, cfg, log, time.Now, options...)
 	if err != nil {
 		p.code = exitUnusable
 		return err

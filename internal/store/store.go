@@ -6,8 +6,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -33,12 +36,19 @@ type Store struct {
 // Option changes how a store is opened.
 type Option func(*settings)
 
-type settings struct{ maxConns int32 }
+type settings struct {
+	maxConns int32
+	existing bool
+}
 
 // WithMaxConns bounds PostgreSQL's connections (default 32). SQLite always has one.
 func WithMaxConns(n int32) Option { return func(s *settings) { s.maxConns = n } }
 
-// Open connects to "sqlite://path" or "postgres://…". It does not touch the schema.
+// Existing makes it an error that SQLite's file is not there, instead of creating it: for those who only look.
+func Existing() Option { return func(s *settings) { s.existing = true } }
+
+// Open connects to "sqlite://path" or "postgres://…". It does not touch the schema. An SQLite file that is not there is
+// created for its owner alone (0600), since inputs and results will be in it; one that is there keeps its mode.
 func Open(ctx context.Context, address string, options ...Option) (*Store, error) {
 	s := settings{maxConns: 32}
 	for _, o := range options {
@@ -46,7 +56,7 @@ func Open(ctx context.Context, address string, options ...Option) (*Store, error
 	}
 	switch scheme, rest, _ := strings.Cut(address, "://"); scheme {
 	case "sqlite":
-		return openSQLite(ctx, rest)
+		return openSQLite(ctx, rest, s)
 	case "postgres", "postgresql":
 		return openPostgres(ctx, address, s)
 	default:
@@ -54,11 +64,19 @@ func Open(ctx context.Context, address string, options ...Option) (*Store, error
 	}
 }
 
-func openSQLite(ctx context.Context, path string) (*Store, error) {
+func openSQLite(ctx context.Context, path string, s settings) (*Store, error) {
 	if path == "" {
 		return nil, fmt.Errorf("store: sqlite:// needs a path")
 	}
+	if !s.existing {
+		if err := createFile(path); err != nil {
+			return nil, err
+		}
+	} else if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("store: open sqlite: %w; `docket migrate up` or the first start creates it", err)
+	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: strings.Join([]string{
+		"mode=rw", // never create it with SQLite's own mode, 0644
 		"_pragma=busy_timeout(10000)", "_pragma=foreign_keys(1)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)",
 		// Deferred transactions fail with SQLITE_BUSY in spite of the time-out, when they turn into writers.
 		"_txlock=immediate",
@@ -75,6 +93,22 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("store: open sqlite %s: %w", path, err)
 	}
 	return newStore(dialect.SQLite, db, nil, path), nil
+}
+
+// createFile makes an empty file, which is an empty database, unless there is one. SQLite gives the mode of the file to those
+// beside it (-wal, -shm). A file that is there is not opened: closing it would drop the locks of this process's other stores.
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator's path
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("store: open sqlite: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("store: open sqlite: %w", err)
+	}
+	return nil
 }
 
 func openPostgres(ctx context.Context, address string, s settings) (*Store, error) {

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +35,43 @@ func TestOpen(t *testing.T) {
 			require.NoError(t, err)
 			require.FileExists(t, path)
 		}
+	})
+
+	// Inputs and results are in it, and in the files beside it.
+	t.Run("CreatesSQLitesFilesForTheirOwnerAlone", func(t *testing.T) {
+		t.Parallel()
+		for name, mode := range map[string]fs.FileMode{"new.db": 0o600, "existing.db": 0o640} {
+			path := filepath.Join(t.TempDir(), name)
+			if name == "existing.db" {
+				require.NoError(t, os.WriteFile(path, nil, mode))
+				require.NoError(t, os.Chmod(path, mode)) // whatever the umask is
+			}
+			s := open(t, "sqlite://"+path)
+			_, err := s.DB().ExecContext(t.Context(), "CREATE TABLE t (x)")
+			require.NoError(t, err)
+			for _, file := range []string{path, path + "-wal", path + "-shm"} {
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				require.Equal(t, mode, info.Mode().Perm(), file)
+			}
+		}
+	})
+
+	t.Run("CreatesNothingForWhoOnlyLooks", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		address := "sqlite://" + filepath.Join(dir, "docket.db")
+		_, err := store.Open(t.Context(), address, store.Existing())
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorContains(t, err, "docket migrate up")
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, files)
+
+		open(t, address)
+		s, err := store.Open(t.Context(), address, store.Existing())
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
 	})
 
 	t.Run("SetsSQLitesPragmas", func(t *testing.T) {
