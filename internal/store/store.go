@@ -98,7 +98,7 @@ func openSQLite(ctx context.Context, path string, s settings) (*Store, error) {
 // createFile makes an empty file, which is an empty database, unless there is one. SQLite gives the mode of the file to those
 // beside it (-wal, -shm). A file that is there is not opened: closing it would drop the locks of this process's other stores.
 func createFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator's path
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
