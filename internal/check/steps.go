@@ -19,6 +19,7 @@ const (
 	toolsModule    = "internal/tools/go.mod" // apart, so that the tools' dependencies are not the gateway's
 	graphiqlFolder = "internal/web/graphiql"
 	testTimeout    = "15m" // per package
+	packagesAtOnce = "4"   // most of a test's time is waiting, also on two cores
 	interruptGrace = 30 * time.Second
 	startTimeout   = 2 * time.Minute
 	installTimeout = 15 * time.Minute
@@ -145,7 +146,7 @@ func (c *checker) test(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, cluster.Stop()) }()
 		env = append(env, pgtest.EnvAdminDSN+"="+cluster.AdminDSN())
 	}
-	args := []string{"test", "-timeout", testTimeout}
+	args := []string{"test", "-timeout", testTimeout, "-p", packagesAtOnce}
 	if c.race {
 		args = append(args, "-race")
 	}
