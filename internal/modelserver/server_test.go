@@ -159,9 +159,13 @@ func TestAClientThatGoesStopsTheGeneration(t *testing.T) {
 	goAway()
 	require.Equal(t, providers.Unknown, (<-first).Kind)
 	require.Equal(t, 5, *(<-second).Usage.OutputTokens, "the place is free again")
-	over, err := s.Completions()
-	require.NoError(t, err)
-	require.Len(t, over, 2)
+	var over []modelserver.Completion
+	until(t, "both in the log", func() bool { // which the server writes after it has answered
+		var err error
+		over, err = s.Completions()
+		require.NoError(t, err)
+		return len(over) == 2
+	})
 	require.Equal(t, "att_goes", over[0].Request)
 	require.Equal(t, "abandoned", over[0].Finish)
 	require.Greater(t, over[0].Texts, 3)
