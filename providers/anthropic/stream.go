@@ -1,13 +1,10 @@
 package anthropic
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -25,23 +22,7 @@ type reader struct{ tool bool }
 // read reads the body of a 2xx answer of POST /v1/messages: a stream, or a whole message from a server in between that does not
 // stream.
 func (r reader) read(a exchange.Answer) (providers.Outcome, error) {
-	body := bufio.NewReader(a.Body)
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if strings.Contains(mediaType, "html") {
-		return exchange.Malformed("an HTML page"), nil
-	}
-	first, err := exchange.FirstByte(body)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return providers.Outcome{}, err
-	}
-	switch first {
-	case '<':
-		return exchange.Malformed("a page instead of a message"), nil
-	case '{', '[':
-		return r.readWhole(body)
-	default:
-		return r.readStream(body, mediaType == "text/event-stream")
-	}
+	return exchange.ReadForm(a, "message", r.readWhole, r.readStream)
 }
 
 // readWhole reads a message in one piece.

@@ -23,8 +23,8 @@ func CutOff(message string) providers.Outcome {
 	return unknown(providers.CodeTruncatedStream, message)
 }
 
-// FirstByte skips a byte order mark and white space and returns the first character after them, 0 at the end.
-func FirstByte(r *bufio.Reader) (byte, error) {
+// firstByte skips a byte order mark and white space and returns the first character after them, 0 at the end.
+func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		c, _, err := r.ReadRune()
 		if err != nil {

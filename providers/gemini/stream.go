@@ -1,13 +1,10 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"strings"
 
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/exchange"
@@ -20,23 +17,7 @@ const maxEvent = 16 << 20
 // readAnswer reads the body of a 2xx answer of streamGenerateContent: a stream of events, or, from a server in between that
 // makes none, a response or a list of them.
 func readAnswer(a exchange.Answer) (providers.Outcome, error) {
-	body := bufio.NewReader(a.Body)
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if strings.Contains(mediaType, "html") {
-		return exchange.Malformed("an HTML page"), nil
-	}
-	first, err := exchange.FirstByte(body)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return providers.Outcome{}, err //nolint:wrapcheck // as it is, for exchange
-	}
-	switch first {
-	case '<':
-		return exchange.Malformed("a page instead of a response"), nil
-	case '{', '[':
-		return readWhole(body)
-	default:
-		return readStream(body, mediaType == "text/event-stream")
-	}
+	return exchange.ReadForm(a, "response", readWhole, readStream)
 }
 
 // readWhole reads what came in one piece.

@@ -1,13 +1,10 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
 
@@ -23,23 +20,11 @@ const maxEvent = 16 << 20
 // readResponses reads the body of a 2xx answer of POST /responses: a stream, or a whole response from a server in between that
 // does not stream.
 func readResponses(a exchange.Answer) (providers.Outcome, error) {
-	body := bufio.NewReader(a.Body)
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if strings.Contains(mediaType, "html") {
-		return exchange.Malformed("an HTML page"), nil
-	}
-	first, err := exchange.FirstByte(body)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return providers.Outcome{}, err
-	}
-	switch first {
-	case '<':
-		return exchange.Malformed("a page instead of a response"), nil
-	case '{', '[':
-		return readWhole(body, a.Acknowledge)
-	default:
-		return readStream(body, mediaType == "text/event-stream", a.Acknowledge)
-	}
+	return exchange.ReadForm(a, "response",
+		func(body io.Reader) (providers.Outcome, error) { return readWhole(body, a.Acknowledge) },
+		func(body io.Reader, labelled bool) (providers.Outcome, error) {
+			return readStream(body, labelled, a.Acknowledge)
+		})
 }
 
 // readWhole reads a response in one piece.

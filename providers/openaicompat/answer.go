@@ -1,13 +1,10 @@
 package openaicompat
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"strings"
 
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/exchange"
@@ -17,27 +14,14 @@ import (
 // maxEvent bounds one event of a stream. Servers that answer with a single chunk put the whole output in it.
 const maxEvent = 4 << 20
 
-// ReadAnswer reads the body of a 2xx answer: a stream, or a whole completion from a server that does not stream. Content
-// types are not trusted for that, since servers label either as the other. limit is
+// ReadAnswer reads the body of a 2xx answer: a stream, or a whole completion from a server that does not stream. limit is
 // the request's bound on output tokens, 0 if it had none.
 func ReadAnswer(a exchange.Answer, limit int) (providers.Outcome, error) {
-	body := bufio.NewReader(a.Body)
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if strings.Contains(mediaType, "html") {
-		return exchange.Malformed("an HTML page"), nil
-	}
-	first, err := exchange.FirstByte(body)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return providers.Outcome{}, err
-	}
-	switch first {
-	case '<':
-		return exchange.Malformed("a page instead of a completion"), nil
-	case '{', '[':
-		return readWhole(body, limit)
-	default:
-		return readStream(body, mediaType == "text/event-stream", limit)
-	}
+	return exchange.ReadForm(a, "completion",
+		func(body io.Reader) (providers.Outcome, error) { return readWhole(body, limit) },
+		func(body io.Reader, labelled bool) (providers.Outcome, error) {
+			return readStream(body, labelled, limit)
+		})
 }
 
 // readWhole reads a completion in one piece.
