@@ -1,62 +1,30 @@
 package anthropic_test
 
 import (
-	"flag"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/anthropic"
 	"github.com/docket-gateway/docket/providers/conformance"
+	"github.com/docket-gateway/docket/providers/providertest"
 )
 
-var update = flag.Bool("update", false, "write the golden request bodies anew")
-
-// The exact bodies that are sent for the shipped tasks. Review them like code: go test ./providers/anthropic -update
+// The exact bodies that are sent for the shipped tasks: go test ./providers/anthropic -update
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
-	suites, err := contracts.LoadSuites(contracts.ShippedTasks())
-	require.NoError(t, err)
-	require.NotEmpty(t, suites)
-	for name, way := range map[string]struct {
-		structured string
-		reasoning  bool
-	}{
-		"native":           {anthropic.StructuredNative, false},
-		"native-reasoning": {anthropic.StructuredNative, true},
-		"tool":             {anthropic.StructuredTool, false},
-	} {
-		for _, suite := range suites {
-			task := suite.Task
-			t.Run(name+"/"+task.Name, func(t *testing.T) {
-				t.Parallel()
-				prompt, err := task.Render(suite.Cases[0].Input)
-				require.NoError(t, err)
-				change := func(c *providers.Config) { c.Models[0].Reasoning = way.reasoning }
-				conformance.Bubble(t, adapter(way.structured), change, func(t *testing.T, b *conformance.Bundle) {
-					out := b.Sender.Send(t.Context(), providers.Request{
-						AttemptID: "att_1", Task: task.Name, Model: conformance.Model, System: prompt.System, Prompt: prompt.User,
-						Input: suite.Cases[0].Input, Schema: task.OutputSchemaJSON, Temperature: task.Temperature, MaxOutputTokens: task.MaxOutputTokens,
-					}, b.Recorder)
-					require.Equal(t, providers.Completed, out.Kind, "the fake takes it: %+v", out.Failure)
-					e := b.Server.Log()[0]
-					require.Equal(t, http.MethodPost, e.Method)
-					require.Equal(t, "/v1/messages", e.Path)
-					path := filepath.Join("testdata", "requests", name+"."+task.Name+".json")
-					if *update {
-						require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-						require.NoError(t, os.WriteFile(path, e.Body, 0o600))
-					}
-					want, err := os.ReadFile(path)
-					require.NoError(t, err, "write it with -update")
-					require.Equal(t, string(want), string(e.Body))
-				})
-			})
-		}
+	reasoning := func(on bool) func(*providers.Config) {
+		return func(c *providers.Config) { c.Models[0].Reasoning = on }
 	}
+	conformance.RequestBodies(t, []conformance.Way{
+		{Name: "native", Adapter: adapter(anthropic.StructuredNative), Change: reasoning(false)},
+		{Name: "native-reasoning", Adapter: adapter(anthropic.StructuredNative), Change: reasoning(true)},
+		{Name: "tool", Adapter: adapter(anthropic.StructuredTool), Change: reasoning(false)},
+	}, func(t *testing.T, e providertest.Entry) {
+		t.Helper()
+		require.Equal(t, http.MethodPost, e.Method)
+		require.Equal(t, "/v1/messages", e.Path)
+	})
 }
