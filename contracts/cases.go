@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/docket-gateway/docket/contracts/golden"
+	"github.com/docket-gateway/docket/contracts/meaning"
 	"github.com/docket-gateway/docket/internal/canonical"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
@@ -25,22 +26,23 @@ const MaxCaseBytes = 1 << 20
 // casesFolder is where a task's cases lie, each in a file of its own.
 const casesFolder = "cases"
 
-// goldenSuffix marks the files beside the cases that hold what was recorded for them.
-const goldenSuffix = ".golden.json"
-
 // Case is one example of a task's use and what must hold for its output.
 type Case struct {
-	Name    string            // the file's name without .json
-	Input   json.RawMessage   // canonical form
-	Assert  []string          // CEL over input and output
-	Compare map[string]string // JSON pointer into the output → exact, subset, structure or tolerance:<number>
+	Name    string                 // the file's name without .json
+	Input   json.RawMessage        // canonical form
+	Assert  []meaning.Assertion    // CEL over input and output
+	Compare map[string]golden.Mode // by JSON pointer into the output
+	Goldens Goldens
+
+	written caseFile
 }
 
 // Suite is a task version with the cases that prove it.
 type Suite struct {
-	Task        *tasks.Definition
-	Cases       []Case // in order of name
-	CasesDigest string // "sha256:" and 64 hex digits over all cases
+	Task  *tasks.Definition
+	Cases []Case // in order of name
+
+	own string // task version of the folder that the cases and their goldens come from
 }
 
 // LoadSuites loads every task folder directly under the root of fsys with its cases, in order of name.
@@ -75,8 +77,9 @@ func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Suite{}, &tasks.Error{File: folder, Err: err}
 	}
-	s := Suite{Task: task}
+	s := Suite{Task: task, own: task.Digest}
 	var errs []error
+	var names []string
 	for _, e := range entries {
 		name, isCase := strings.CutSuffix(e.Name(), ".json")
 		if !isCase || strings.HasSuffix(e.Name(), goldenSuffix) || e.IsDir() {
@@ -91,6 +94,7 @@ func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
 			continue
 		}
 		s.Cases = append(s.Cases, c)
+		names = append(names, name)
 	}
 	if len(errs) > 0 {
 		return Suite{}, errors.Join(errs...)
@@ -99,9 +103,12 @@ func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
 		return Suite{}, &tasks.Error{File: folder, Err: errors.New("there is no case; a contract needs at least one")}
 	}
 	slices.SortFunc(s.Cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
-	s.CasesDigest, err = digestCases(s.Cases)
+	goldens, err := loadGoldens(fsys, dir, names)
 	if err != nil {
-		return Suite{}, &tasks.Error{File: folder, Err: err}
+		return Suite{}, err
+	}
+	for i := range s.Cases {
+		s.Cases[i].Goldens = goldens[s.Cases[i].Name]
 	}
 	return s, nil
 }
@@ -127,17 +134,9 @@ type caseFile struct {
 }
 
 func loadCase(fsys fs.FS, file, name string) (Case, error) {
-	f, err := fsys.Open(file)
+	raw, err := readBounded(fsys, file)
 	if err != nil {
 		return Case{}, err
-	}
-	defer func() { _ = f.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(f, MaxCaseBytes+1))
-	if err != nil {
-		return Case{}, err
-	}
-	if len(raw) > MaxCaseBytes {
-		return Case{}, fmt.Errorf("the file is larger than %d bytes", MaxCaseBytes)
 	}
 	// Repeated keys are found here, which the decoder below would pass over.
 	if err := canonical.Check(raw); err != nil {
@@ -156,41 +155,46 @@ func loadCase(fsys fs.FS, file, name string) (Case, error) {
 	if cf.Input == nil {
 		return Case{}, errors.New("input: is missing")
 	}
+	c := Case{Name: name, Compare: map[string]golden.Mode{}, written: cf}
 	for i, expr := range cf.Assert {
 		if strings.TrimSpace(expr) == "" {
 			return Case{}, fmt.Errorf("assert[%d]: is empty", i)
 		}
+		a, err := meaning.Compile(expr)
+		if err != nil {
+			return Case{}, fmt.Errorf("assert[%d]: %w", i, err)
+		}
+		c.Assert = append(c.Assert, a)
 	}
 	for pointer, how := range cf.Compare {
-		if err := checkCompare(pointer, how); err != nil {
+		m, err := golden.ParseMode(pointer, how)
+		if err != nil {
 			return Case{}, fmt.Errorf("compare[%q]: %w", pointer, err)
 		}
+		c.Compare[pointer] = m
 	}
 	input, err := canonical.Canonicalize(cf.Input)
 	if err != nil {
 		return Case{}, fmt.Errorf("input: %w", err)
 	}
-	return Case{Name: name, Input: input, Assert: cf.Assert, Compare: cf.Compare}, nil
+	c.Input, c.written.Input = input, input
+	return c, nil
 }
 
-// pointerPattern is RFC 6901's grammar.
-var pointerPattern = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
-
-func checkCompare(pointer, how string) error {
-	if !pointerPattern.MatchString(pointer) {
-		return errors.New("the key is not a JSON pointer")
+func readBounded(fsys fs.FS, file string) ([]byte, error) {
+	f, err := fsys.Open(file)
+	if err != nil {
+		return nil, err
 	}
-	switch how {
-	case "exact", "subset", "structure":
-		return nil
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(f, MaxCaseBytes+1))
+	if err != nil {
+		return nil, err
 	}
-	if tolerance, ok := strings.CutPrefix(how, "tolerance:"); ok {
-		if v, err := strconv.ParseFloat(tolerance, 64); err == nil && v >= 0 && v <= 1e18 {
-			return nil
-		}
-		return errors.New("the tolerance must be a number that is not negative")
+	if len(raw) > MaxCaseBytes {
+		return nil, fmt.Errorf("the file is larger than %d bytes", MaxCaseBytes)
 	}
-	return errors.New("must be exact, subset, structure or tolerance:<number>")
+	return raw, nil
 }
 
 // checkInput refuses a case that no job could have: it would prove nothing.
@@ -206,23 +210,24 @@ func (c Case) checkInput(task *tasks.Definition) error {
 	return errors.Join(errs...)
 }
 
-func digestCases(cases []Case) (string, error) {
+// CasesDigest is "sha256:" and 64 hex digits over all cases and over what is recorded for them at the target.
+func (s Suite) CasesDigest(target string) (string, error) {
 	type entry struct {
 		Name    string            `json:"name"`
 		Input   json.RawMessage   `json:"input"`
 		Assert  []string          `json:"assert"`
 		Compare map[string]string `json:"compare"`
+		Goldens json.RawMessage   `json:"goldens"`
 	}
-	list := make([]entry, len(cases))
-	for i, c := range cases {
-		list[i] = entry(c)
+	list := make([]entry, len(s.Cases))
+	for i, c := range s.Cases {
+		goldens, err := c.Goldens.digestible(target)
+		if err != nil {
+			return "", err
+		}
 		// Left out and empty are the same case.
-		if list[i].Assert == nil {
-			list[i].Assert = []string{}
-		}
-		if list[i].Compare == nil {
-			list[i].Compare = map[string]string{}
-		}
+		list[i] = entry{c.Name, c.Input, append([]string{}, c.written.Assert...), map[string]string{}, goldens}
+		maps.Copy(list[i].Compare, c.written.Compare)
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {

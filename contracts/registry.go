@@ -1,6 +1,10 @@
 package contracts
 
-import "github.com/docket-gateway/docket/providers"
+import (
+	"fmt"
+
+	"github.com/docket-gateway/docket/providers"
+)
 
 // FromRegistry lets a runner ask the configured targets.
 func FromRegistry(r *providers.Registry) Targets { return registryTargets{r} }
@@ -19,16 +23,22 @@ func (r registryTargets) Endpoint(target string) (Endpoint, bool) {
 // Digests tells the gate what this process would use now. It does not change.
 type Digests struct {
 	registry *providers.Registry
-	cases    map[string]string
+	cases    map[[2]string]string // by task and target: the gate is asked for every attempt
 }
 
-// NewDigests takes the configured targets and the cases of the loaded suites.
-func NewDigests(r *providers.Registry, suites []Suite) Digests {
-	d := Digests{registry: r, cases: make(map[string]string, len(suites))}
+// NewDigests takes the configured targets and the loaded suites.
+func NewDigests(r *providers.Registry, suites []Suite) (Digests, error) {
+	d := Digests{registry: r, cases: map[[2]string]string{}}
 	for _, s := range suites {
-		d.cases[s.Task.Name] = s.CasesDigest
+		for _, t := range r.Targets() {
+			digest, err := s.CasesDigest(t.ID)
+			if err != nil {
+				return Digests{}, fmt.Errorf("the cases of the task %s: %w", s.Task.Name, err)
+			}
+			d.cases[[2]string{s.Task.Name, t.ID}] = digest
+		}
 	}
-	return d
+	return d, nil
 }
 
 // ConfigDigest is over the target's provider configuration and its adapter's version; ok is false if no provider serves it.
@@ -36,8 +46,9 @@ func (d Digests) ConfigDigest(target string) (digest string, ok bool) {
 	return d.registry.ConfigDigest(target)
 }
 
-// CasesDigest is over the task's cases; ok is false if no suite of that task is loaded.
-func (d Digests) CasesDigest(task string) (digest string, ok bool) {
-	digest, ok = d.cases[task]
+// CasesDigest is over the task's cases and what is recorded for them at the target; ok is false if no suite of that task is
+// loaded.
+func (d Digests) CasesDigest(task, target string) (digest string, ok bool) {
+	digest, ok = d.cases[[2]string{task, target}]
 	return digest, ok
 }

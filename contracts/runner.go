@@ -2,16 +2,10 @@ package contracts
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts/report"
-	"github.com/docket-gateway/docket/internal/schema"
-	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -20,15 +14,6 @@ const DefaultConcurrency = 4
 
 // MaxRuns bounds the runs per case.
 const MaxRuns = 100
-
-// CodePromptNotRendered is the code of a check for which no request could be made.
-const CodePromptNotRendered = "PROMPT_NOT_RENDERED"
-
-// CodeTokensNotCounted is the code of a check whose prompt the provider's counting endpoint did not count.
-const CodeTokensNotCounted = "TOKENS_NOT_COUNTED"
-
-// CodeOutputInvalid is the code of a check whose output is JSON and breaks the schema, as it is of a job's attempt.
-const CodeOutputInvalid = "OUTPUT_INVALID"
 
 var (
 	// ErrUnknownTarget says that no configured provider serves the target.
@@ -50,181 +35,100 @@ type Targets interface {
 	Endpoint(target string) (Endpoint, bool)
 }
 
+// Wires stand between an adapter and its provider, to record what is said or to say it again.
+type Wires interface {
+	// Open returns the endpoint over which one case's requests go in the mode, which is record or replay. The endpoint is of use
+	// until it is closed; closing says whether everything could be recorded or replayed. A missing or stale recording is an
+	// error, of Open, of Close, or both.
+	Open(ctx context.Context, s Suite, c Case, ep Endpoint, mode report.Mode) (Wire, error)
+}
+
+// Wire is one case's.
+type Wire interface {
+	Endpoint() Endpoint
+	// Took is how long the request with this attempt id took when it was recorded; ok is false if the wire does not know better
+	// than a clock.
+	Took(attemptID string) (d time.Duration, ok bool)
+	Close() error
+}
+
+// RoundTripper takes a case's input through a whole Docket of its own, with its own database: created and read back over
+// GraphQL, sent to the endpoint by a worker.
+type RoundTripper interface {
+	RoundTrip(ctx context.Context, s Suite, c Case, ep Endpoint) (Trip, error)
+}
+
+// Trip is what came of a round trip.
+type Trip struct {
+	State    string             // of the job at last
+	Code     string             // of its error
+	Answered []byte             // what the provider answered, byte for byte; nil if it did not
+	Read     []byte             // the job's result as GraphQL gives it; nil if there is none
+	Outcome  *providers.Outcome // how the request ended; nil if none was made
+}
+
+// FaultInjector shows how an adapter classifies its provider's failures.
+type FaultInjector interface {
+	// Inject returns one check for each kind of failure, CheckFaults with an aspect. An error means that nothing could be injected.
+	Inject(ctx context.Context, s Suite, ep Endpoint, mode report.Mode) ([]report.Check, error)
+}
+
+// Deps is what a runner needs. Now is the clock, time.Now if nil; RanBy names who runs it in the results.
+type Deps struct {
+	Targets    Targets
+	Wires      Wires // nil: only live can be run
+	RoundTrips RoundTripper
+	Faults     FaultInjector
+	RanBy      string
+	Now        func() time.Time
+}
+
 // Runner runs suites at targets.
-type Runner struct {
-	targets     Targets
-	now         func() time.Time
-	ranBy       string
-	concurrency int
+type Runner struct{ deps Deps }
+
+// NewRunner returns a runner.
+func NewRunner(d Deps) *Runner {
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return &Runner{deps: d}
 }
 
-// NewRunner returns a runner. ranBy names who runs it in the results; now is the clock, time.Now if nil.
-func NewRunner(targets Targets, ranBy string, now func() time.Time) *Runner {
-	if now == nil {
-		now = time.Now
-	}
-	return &Runner{targets: targets, now: now, ranBy: ranBy, concurrency: DefaultConcurrency}
+// Options of one run.
+type Options struct {
+	Mode        report.Mode // empty: live
+	Runs        int         // per case; 0: as the task's contract says
+	Concurrency int         // requests at once; 0: DefaultConcurrency
+	Progress    Progress    // may be nil
+	Spending    *Spending   // nil: no cap
+	Journal     Journal     // nil: nothing is taken up again
 }
 
-// Run runs every case of the suite at the target: runs times each, or as often as the task's contract says if runs is 0.
-// Each run is exactly one request. A target that answers badly is a result; an error means that nothing can be said about
-// it: ErrUnknownTarget, ErrMode or ErrInterrupted.
-func (r *Runner) Run(ctx context.Context, s Suite, target string, mode report.Mode, runs int) (report.Result, error) {
-	if mode != report.Live {
-		return report.Result{}, fmt.Errorf("%w: %q; only live is built", ErrMode, mode)
-	}
-	ep, ok := r.targets.Endpoint(target)
-	if !ok {
-		return report.Result{}, fmt.Errorf("%w: %s", ErrUnknownTarget, target)
-	}
-	if runs == 0 {
-		runs = s.Task.Contract.Runs
-	}
-	res := report.Result{
-		Task: s.Task.Name, TaskLabel: s.Task.Version, Target: target, Mode: mode, Runs: runs, RanBy: r.ranBy,
-		StartedAt: r.now().UTC(),
-		Basis: report.Basis{
-			TaskVersion: s.Task.Digest, CasesDigest: s.CasesDigest, ConfigDigest: ep.ConfigDigest,
-			ChecksVersion: report.ChecksVersion,
-		},
-		Cases: make([]report.Case, len(s.Cases)),
-	}
-
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, r.concurrency)
-	for i, c := range s.Cases {
-		res.Cases[i] = report.Case{Name: c.Name, Runs: make([]report.Run, runs)}
-		for n := range runs {
-			slot := &res.Cases[i].Runs[n]
-			slots <- struct{}{}
-			if ctx.Err() != nil {
-				<-slots
-				continue
-			}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				*slot = r.runOnce(ctx, s.Task, ep, c, n+1)
-			})
-		}
-	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return report.Result{}, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
-	}
-	res.FinishedAt = r.now().UTC()
-	res.Judge()
-	return res, nil
+// Progress hears of a run from several goroutines.
+type Progress interface {
+	// Begins is called once, with the number of steps of the run.
+	Begins(task, target string, steps int)
+	// Done is called at the end of each step.
+	Done(task, target string)
 }
 
-func (r *Runner) runOnce(ctx context.Context, task *tasks.Definition, ep Endpoint, c Case, number int) report.Run {
-	run := report.Run{Number: number}
-	prompt, err := task.Render(c.Input)
+// Journal keeps answers, so that a run that was stopped can be taken up again. It is called from several goroutines.
+type Journal interface {
+	Load(step string) (Answer, bool)
+	Save(step string, a Answer) error
+}
+
+// Run collects what there is to be known of the suite at the target and judges it. A target that answers badly is a result; an error
+// means that nothing can be said about it: ErrUnknownTarget, ErrMode, ErrInterrupted, ErrMaxCost, a recording that is missing or stale,
+// or an assertion that does not give true or false.
+func (r *Runner) Run(ctx context.Context, s Suite, target string, o Options) (report.Result, *Evidence, error) {
+	ev, err := r.Collect(ctx, s, target, o)
 	if err != nil {
-		run.Checks = []report.Check{{
-			Name: report.CheckSchema, Status: report.Failed, Code: CodePromptNotRendered,
-			Message: "expected: an output; came: no request, since the prompt could not be rendered: " + err.Error(),
-		}}
-		return run
+		return report.Result{}, nil, err
 	}
-	f, err := ep.Target.CountWindow(ctx, prompt.System, prompt.User, task.MaxOutputTokens)
+	res, err := Judge(ev)
 	if err != nil {
-		f = &providers.Failure{Code: CodeTokensNotCounted, Message: err.Error()}
+		return report.Result{}, nil, err
 	}
-	if f != nil {
-		run.Checks = []report.Check{{
-			Name: report.CheckSchema, Status: report.Failed, Code: f.Code,
-			Message: "expected: an output; came: no request, since " + f.Message,
-		}}
-		return run
-	}
-	// Nobody waits for late answers here, so an unknown outcome ends the request instead of letting it linger.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	listener := &listener{stop: cancel}
-	started := r.now()
-	// Past the circuit breaker of internal/dispatch: a contract run is asked for, and says what it found.
-	out := ep.Target.Sender.Send(ctx, providers.Request{
-		AttemptID:       "contract-" + rand.Text(),
-		Task:            task.Name,
-		Model:           ep.Target.Model.Name,
-		System:          prompt.System,
-		Prompt:          prompt.User,
-		Input:           c.Input,
-		Schema:          task.OutputSchemaJSON,
-		Temperature:     task.Temperature,
-		MaxOutputTokens: ep.Target.Model.OutputBudget(task.MaxOutputTokens),
-	}, listener)
-	run.DurationMS = r.now().Sub(started).Milliseconds()
-	if out.Usage != nil {
-		run.InputTokens, run.OutputTokens = out.Usage.InputTokens, out.Usage.OutputTokens
-	}
-	run.Checks = []report.Check{checkSchema(task.OutputSchema, out, listener.unknown)}
-	return run
-}
-
-// listener hears of a request's progress. Send calls it from one goroutine and returns after its last call.
-type listener struct {
-	stop    context.CancelFunc
-	unknown *providers.Failure
-}
-
-func (l *listener) Acknowledged(providers.Acknowledgement) {}
-func (l *listener) Progress()                              {}
-func (l *listener) Unknown(f providers.Failure) {
-	l.unknown = &f
-	l.stop()
-}
-
-// checkSchema judges one outcome. An outcome that became unknown has failed even if an answer came late: within a job it
-// would have blocked the route.
-func checkSchema(output *schema.Schema, out providers.Outcome, unknown *providers.Failure) report.Check {
-	failed := report.Check{Name: report.CheckSchema, Status: report.Failed}
-	failure := out.Failure
-	if unknown != nil {
-		failure = unknown
-	}
-	switch {
-	case unknown != nil, out.Kind != providers.Completed:
-		if failure == nil {
-			failure = &providers.Failure{Code: "UNCLASSIFIED", Message: "the adapter gave no reason"}
-		}
-		failed.Code = failure.Code
-		failed.Message = "expected: a complete answer; came: " + failure.Message
-		return failed
-	}
-	issues := output.ValidateOutput(out.Output)
-	if len(issues) == 0 {
-		return report.Check{Name: report.CheckSchema, Status: report.Passed}
-	}
-	failed.Code = CodeOutputInvalid
-	if issues[0].Rule == schema.RuleSyntax {
-		failed.Code = providers.CodeNotJSON
-	}
-	var parts []string
-	for i, is := range issues {
-		if i == maxProblems {
-			parts = append(parts, fmt.Sprintf("and %d more", len(issues)-maxProblems))
-			break
-		}
-		got := kindAt(out.Output, is.Pointer)
-		is.Pointer = shorten(is.Pointer)
-		p := report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: got}
-		failed.Problems = append(failed.Problems, p)
-		parts = append(parts, p.String())
-	}
-	failed.Message = strings.Join(parts, "; ")
-	return failed
-}
-
-// A model may answer with any number of undeclared keys of any length; a report stays readable.
-const (
-	maxProblems     = 20
-	maxPointerRunes = 120
-)
-
-func shorten(pointer string) string {
-	if r := []rune(pointer); len(r) > maxPointerRunes {
-		return string(r[:maxPointerRunes]) + "…"
-	}
-	return pointer
+	return res, ev, nil
 }

@@ -40,7 +40,7 @@ type Recorder interface {
 
 // Runner runs one suite at one target.
 type Runner interface {
-	Run(ctx context.Context, s contracts.Suite, target string, mode report.Mode, runs int) (report.Result, error)
+	Run(ctx context.Context, s contracts.Suite, target string, o contracts.Options) (report.Result, *contracts.Evidence, error)
 }
 
 // Streams is where the commands write to.
@@ -69,7 +69,7 @@ func Run(ctx context.Context, suites []contracts.Suite, runner Runner, recorder 
 			errs = append(errs, fmt.Errorf("interrupted with %d of %d runs done: %w", i, len(picked), context.Cause(ctx)))
 			break
 		}
-		res, err := runner.Run(ctx, p.suite, p.target, o.Mode, o.Runs)
+		res, _, err := runner.Run(ctx, p.suite, p.target, contracts.Options{Mode: o.Mode, Runs: o.Runs})
 		if err == nil {
 			err = recorder.Record(ctx, res)
 			results = append(results, res)

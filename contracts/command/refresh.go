@@ -30,7 +30,7 @@ func Refresh(ctx context.Context, suites []contracts.Suite, pick func(*tasks.Def
 			}
 			var res report.Result
 			if err == nil {
-				res, err = runner.Run(ctx, s, target, report.Live, 0)
+				res, _, err = runner.Run(ctx, s, target, contracts.Options{Mode: report.Live})
 			}
 			if err == nil {
 				ran = append(ran, res)

@@ -20,8 +20,9 @@ type Current interface {
 	// ConfigDigest is the digest of the target's provider configuration, adapter version included; ok is false if no
 	// provider of this process serves the target.
 	ConfigDigest(target string) (digest string, ok bool)
-	// CasesDigest is the digest of the task's cases; ok is false if this process does not know them.
-	CasesDigest(task string) (digest string, ok bool)
+	// CasesDigest is the digest of the task's cases and of what is recorded for them at the target; ok is false if this process does
+	// not know them.
+	CasesDigest(task, target string) (digest string, ok bool)
 }
 
 // Gate decides whether targets may be used as fallbacks. It is safe for concurrent use.
@@ -45,7 +46,7 @@ func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition,
 	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
 	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
 	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
-	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name)
+	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
 	if !w.configured || !w.suite {
 		return decide(nil, nil, w, g.now()), nil
 	}

@@ -40,14 +40,8 @@ func writeTable(w io.Writer, results []Result) error {
 	_, _ = fmt.Fprintln(tw, "TASK\tVERSION\tTARGET\tMODE\tCASES\tRUNS\tCHECKS\tFAILED\tRESULT")
 	for i := range results {
 		r := &results[i]
-		checks := 0
-		for _, c := range r.Cases {
-			for _, run := range c.Runs {
-				checks += len(run.Checks)
-			}
-		}
 		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.Task, r.TaskLabel, r.Target, r.Mode,
-			len(r.Cases), r.Runs, checks, len(r.Failures()), verdict(r.Passed))
+			len(r.Cases), r.Runs, len(r.All()), len(r.Failures()), verdict(r.Passed))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -120,6 +114,7 @@ type junitSuite struct {
 	Name      string      `xml:"name,attr"`
 	Tests     int         `xml:"tests,attr"`
 	Failures  int         `xml:"failures,attr"`
+	Skipped   int         `xml:"skipped,attr"`
 	Timestamp string      `xml:"timestamp,attr"`
 	Time      string      `xml:"time,attr"`
 	Cases     []junitCase `xml:"testcase"`
@@ -130,6 +125,11 @@ type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Time    string        `xml:"time,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
+	Skipped *junitSkipped `xml:"skipped,omitempty"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
 }
 
 type junitFailure struct {
@@ -146,25 +146,23 @@ func writeJUnit(w io.Writer, results []Result) error {
 			Name: r.Task + " at " + r.Target, Timestamp: r.StartedAt.UTC().Format("2006-01-02T15:04:05"),
 			Time: seconds(r.FinishedAt.Sub(r.StartedAt)),
 		}
-		for _, c := range r.Cases {
-			for _, run := range c.Runs {
-				for _, check := range run.Checks {
-					jc := junitCase{
-						Class: r.Task + "." + r.Target, Name: fmt.Sprintf("%s run %d %s", c.Name, run.Number, check.Name),
-						Time: seconds(time.Duration(run.DurationMS) * time.Millisecond),
-					}
-					if check.Status != Passed {
-						f := &junitFailure{Type: check.Code, Message: check.Message}
-						for _, p := range check.Problems {
-							f.Text += p.String() + "\n"
-						}
-						jc.Failure = f
-						s.Failures++
-					}
-					s.Tests++
-					s.Cases = append(s.Cases, jc)
+		for _, p := range r.All() {
+			jc := junitCase{Class: r.Task + "." + r.Target, Name: junitName(p), Time: seconds(duration(r, p))}
+			switch p.Check.Status {
+			case Passed:
+			case NotApplicable, NotRun: // what was not run is no pass, and some check before it has failed
+				jc.Skipped = &junitSkipped{Message: string(p.Check.Status) + ": " + p.Check.Message}
+				s.Skipped++
+			default:
+				f := &junitFailure{Type: p.Check.Code, Message: p.Check.Message}
+				for _, problem := range p.Check.Problems {
+					f.Text += problem.String() + "\n"
 				}
+				jc.Failure = f
+				s.Failures++
 			}
+			s.Tests++
+			s.Cases = append(s.Cases, jc)
 		}
 		doc.Suites = append(doc.Suites, s)
 	}
@@ -178,6 +176,29 @@ func writeJUnit(w io.Writer, results []Result) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+func junitName(p Place) string {
+	name := p.Check.Full()
+	switch {
+	case p.Run > 0:
+		return fmt.Sprintf("%s run %d %s", p.Case, p.Run, name)
+	case p.Case != "":
+		return p.Case + " " + name
+	}
+	return name
+}
+
+// duration is that of the run whose first check it is, so that a server that adds up its cases gets the suite's.
+func duration(r *Result, p Place) time.Duration {
+	for _, c := range r.Cases {
+		for _, run := range c.Runs {
+			if c.Name == p.Case && run.Number == p.Run && run.Checks[0].Full() == p.Check.Full() {
+				return time.Duration(run.DurationMS) * time.Millisecond
+			}
+		}
+	}
+	return 0
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

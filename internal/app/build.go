@@ -75,13 +75,17 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock,
 			}
 		}
 	}
+	digests, err := contracts.NewDigests(registry, suites)
+	if err != nil {
+		return nil, err
+	}
 	s, err := store.Open(ctx, cfg.Database.Reveal(), append(options, store.WithMaxConns(connections(cfg)))...)
 	if err != nil {
 		return nil, err
 	}
 	return &parts{
 		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
-		gate: gate.New(contracts.NewDigests(registry, suites), now),
+		gate: gate.New(digests, now),
 	}, nil
 }
 

@@ -233,7 +233,7 @@ func (p *program) contracts() *cobra.Command {
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
-				runner := contracts.NewRunner(contracts.FromRegistry(ps.registry), whoami(), time.Now)
+				runner := contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(ps.registry), RanBy: whoami()})
 				p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
 				return nil
 			})

@@ -32,7 +32,7 @@ const (
 )
 
 func newProver(p *parts, now clock) prover {
-	return prover{parts: p, runner: contracts.NewRunner(contracts.FromRegistry(p.registry), ranBySystem, now),
+	return prover{parts: p, runner: contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(p.registry), RanBy: ranBySystem, Now: now}),
 		recorder: gate.NewRecorder(p.store.Client(), now), now: now}
 }
 

@@ -113,7 +113,7 @@ func (s sources) compile(dir string) (*Definition, error) {
 		},
 		Contract: ContractPolicy{
 			Runs: int(f.Contract.Runs), MaxAge: time.Duration(f.Contract.MaxAge),
-			RequireRoundtrip: bool(f.Contract.RequireRoundtrip),
+			RequireRoundtrip: bool(f.Contract.RequireRoundtrip), Stability: f.Contract.stability(), Budget: f.Contract.budget(),
 		},
 		InputSchemaJSON:  inJSON,
 		OutputSchemaJSON: outJSON,

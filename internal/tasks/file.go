@@ -41,6 +41,16 @@ type contractFile struct {
 	Runs             integer  `yaml:"runs" json:"runs"`
 	MaxAge           duration `yaml:"max_age" json:"max_age"`
 	RequireRoundtrip flag     `yaml:"require_roundtrip" json:"require_roundtrip"`
+
+	// These two came later. Left out, they leave the digests of earlier versions alone.
+	Stability number      `yaml:"stability" json:"stability,omitempty"`
+	Budget    *budgetFile `yaml:"budget" json:"budget,omitempty"`
+}
+
+type budgetFile struct {
+	P50  duration `yaml:"p50" json:"p50,omitempty"`
+	P95  duration `yaml:"p95" json:"p95,omitempty"`
+	Cost number   `yaml:"cost" json:"cost,omitempty"`
 }
 
 func defaults() taskFile {
@@ -50,7 +60,7 @@ func defaults() taskFile {
 		Fallbacks:       []text{},
 		Race:            raceForbidden,
 		Retry:           retryFile{Max: 2, Base: duration(500 * time.Millisecond), Cap: duration(30 * time.Second)},
-		Contract:        contractFile{Runs: 1, MaxAge: duration(168 * time.Hour)},
+		Contract:        contractFile{Runs: 5, MaxAge: duration(168 * time.Hour)},
 	}
 }
 

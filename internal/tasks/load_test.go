@@ -20,7 +20,7 @@ func TestLoad(t *testing.T) {
 		d, err := tasks.Load(folder(map[string]string{tasks.FileTask: goodYAML + `
 max_output_tokens: 77
 retry: {max: 0, base: 1s, cap: 1m}
-contract: {runs: 5, max_age: 24h, require_roundtrip: true}
+contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budget: {p50: 1s, p95: 3s, cost: 0.0020}}
 `}), "greet")
 		require.NoError(t, err)
 		require.Equal(t, "greet", d.Name)
@@ -31,7 +31,8 @@ contract: {runs: 5, max_age: 24h, require_roundtrip: true}
 		require.True(t, d.RaceAllowed)
 		require.Equal(t, 5*time.Second, d.HedgeAfter)
 		require.Equal(t, tasks.RetryPolicy{Max: 0, Base: time.Second, Cap: time.Minute}, d.Retry)
-		require.Equal(t, tasks.ContractPolicy{Runs: 5, MaxAge: 24 * time.Hour, RequireRoundtrip: true}, d.Contract)
+		require.Equal(t, tasks.ContractPolicy{Runs: 7, MaxAge: 24 * time.Hour, RequireRoundtrip: true, Stability: 0.8,
+			Budget: tasks.Budget{P50: time.Second, P95: 3 * time.Second, Cost: "0.0020"}}, d.Contract)
 		require.Regexp(t, `^sha256:[0-9a-f]{64}$`, d.Digest)
 		require.NotEmpty(t, d.OutputSchema.ValidateOutput([]byte(`{"greeting": "a", "more": 1}`)))
 		require.NotEmpty(t, d.InputSchema.Validate([]byte(`{}`)))
@@ -47,7 +48,7 @@ contract: {runs: 5, max_age: 24h, require_roundtrip: true}
 		require.False(t, d.RaceAllowed)
 		require.Zero(t, d.HedgeAfter)
 		require.Equal(t, tasks.RetryPolicy{Max: 2, Base: 500 * time.Millisecond, Cap: 30 * time.Second}, d.Retry)
-		require.Equal(t, tasks.ContractPolicy{Runs: 1, MaxAge: 168 * time.Hour}, d.Contract)
+		require.Equal(t, tasks.ContractPolicy{Runs: 5, MaxAge: 168 * time.Hour, Stability: 1}, d.Contract)
 	})
 
 	t.Run("RefusesBadTaskFiles", func(t *testing.T) {
@@ -92,6 +93,11 @@ contract: {runs: 5, max_age: 24h, require_roundtrip: true}
 			{"negative retries", base + "retry: {max: -1}\n", "retry.max: must be between"},
 			{"base above cap", base + "retry: {base: 2s, cap: 1s}\n", "retry.base: must not be longer"},
 			{"no runs", base + "contract: {runs: 0}\n", "contract.runs: must be between"},
+			{"no stability", base + "contract: {stability: 0}\n", "contract.stability: must be above 0"},
+			{"more than stable", base + "contract: {stability: 1.1}\n", "contract.stability: must be above 0 and at most 1"},
+			{"negative latency", base + "contract: {budget: {p95: -1s}}\n", "contract.budget.p95: must be between"},
+			{"cost with an exponent", base + "contract: {budget: {cost: 1e-3}}\n", "contract.budget.cost: must be a decimal"},
+			{"unknown budget", base + "contract: {budget: {p99: 1s}}\n", `unknown field "p99"`},
 			{"no age", base + "contract: {max_age: 0s}\n", "contract.max_age: must be between"},
 		} {
 			t.Run(tc.name, func(t *testing.T) {

@@ -18,6 +18,7 @@ const (
 	maxBackoff      = time.Hour
 	maxContractRuns = 100
 	maxContractAge  = 365 * 24 * time.Hour
+	maxBudget       = 24 * time.Hour
 
 	raceAllowed   = "allowed"
 	raceForbidden = "forbidden"
@@ -26,6 +27,7 @@ const (
 var (
 	namePattern    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	versionPattern = regexp.MustCompile(`^[!-~]{1,64}$`)
+	costPattern    = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,12})?$`)
 	targetPattern  = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}/[!-~]{1,200}$`)
 )
 
@@ -91,5 +93,34 @@ func (f taskFile) check() error {
 		bad("contract.runs", "must be between 1 and %d", maxContractRuns)
 	}
 	between("contract.max_age", f.Contract.MaxAge, time.Second, maxContractAge)
+	if v := f.Contract.stability(); v <= 0 || v > 1 {
+		bad("contract.stability", "must be above 0 and at most 1")
+	}
+	if b := f.Contract.Budget; b != nil {
+		between("contract.budget.p50", b.P50, 0, maxBudget)
+		between("contract.budget.p95", b.P95, 0, maxBudget)
+		if b.Cost != "" && !costPattern.MatchString(string(b.Cost)) {
+			bad("contract.budget.cost", "must be a decimal number that is not negative, without an exponent, such as 0.002")
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// stability is 1 where nothing is written.
+func (c contractFile) stability() float64 {
+	if c.Stability == "" {
+		return 1
+	}
+	v, err := strconv.ParseFloat(string(c.Stability), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+func (c contractFile) budget() Budget {
+	if c.Budget == nil {
+		return Budget{}
+	}
+	return Budget{P50: time.Duration(c.Budget.P50), P95: time.Duration(c.Budget.P95), Cost: string(c.Budget.Cost)}
 }

@@ -46,9 +46,17 @@ type RetryPolicy struct {
 
 // ContractPolicy holds the task's thresholds for its contract suite.
 type ContractPolicy struct {
-	Runs             int           // per case; default 1
+	Runs             int           // per case; default 5
 	MaxAge           time.Duration // a pass older than this closes the gate; default 168h
-	RequireRoundtrip bool
+	RequireRoundtrip bool          // a provider that cannot show how its tokenizer treats the prompt does not pass
+	Stability        float64       // share of a case's runs that must have the golden's structure, above 0; default 1
+	Budget           Budget
+}
+
+// Budget bounds what a target may take for the task's cases. A zero value is no bound.
+type Budget struct {
+	P50, P95 time.Duration // latency, over all runs of all cases
+	Cost     string        // of a single run of any case, exact decimal, in the currency of the target's prices
 }
 
 // Route returns the targets in the order in which they are tried: the primary, then the fallbacks.
