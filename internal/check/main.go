@@ -4,6 +4,7 @@
 //	go run ./internal/check                          everything
 //	go run ./internal/check -fast                    gofmt, vet, build, tests without the race detector
 //	go run ./internal/check -only lint               one step (or several: -only gofmt,lint)
+//	go run ./internal/check -schema-suite FOLDER     the official JSON-Schema-Test-Suite in FOLDER too
 //	go run ./internal/check -- -run Claim ./internal/jobs/...   everything, but only these tests
 //
 // It exits 0 if all is well, 1 if a step failed and 2 if something has to be installed first.
@@ -55,9 +56,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	fast := flags.Bool("fast", false, "only gofmt, vet, build and the tests without the race detector")
+	suite := flags.String("schema-suite", "", "a checkout of the official JSON-Schema-Test-Suite")
 	only := flags.String("only", "", "run only these steps: names with commas between them")
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(stderr, "usage: go run ./internal/check [-fast] [-only steps] [-- arguments and packages for go test]")
+		_, _ = fmt.Fprintln(stderr, "usage: go run ./internal/check [-fast] [-only steps] [-schema-suite folder] [-- arguments and packages for go test]")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -67,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "check: run it in the folder of go.mod")
 		return exitUnable
 	}
-	c := &checker{race: !*fast, ci: os.Getenv("CI") == "true", testArgs: flags.Args(), stdout: stdout, stderr: stderr}
+	c := &checker{race: !*fast, ci: os.Getenv("CI") == "true", suite: *suite, testArgs: flags.Args(), stdout: stdout, stderr: stderr}
 	steps, err := choose(c.steps(), *fast, *only)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "check:", err)

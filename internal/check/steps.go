@@ -28,6 +28,7 @@ const (
 type checker struct {
 	race     bool
 	ci       bool
+	suite    string // folder of the official JSON-Schema-Test-Suite
 	testArgs []string
 	stdout   io.Writer
 	stderr   io.Writer
@@ -37,7 +38,7 @@ func (c *checker) steps() []step {
 	steps := []step{
 		{name: "preflight", fast: true, run: c.preflight},
 		{name: "gofmt", fast: true, run: c.gofmt},
-		{name: "vet", fast: true, run: c.command("go", "vet", "./...")},
+		{name: "vet", fast: true, run: c.command("go", "vet", "-tags", "jsonschemasuite", "./...")},
 		{name: "lint", run: c.command("go", tool("golangci-lint", "run", "--allow-parallel-runners")...)},
 		{name: "generate", run: c.generate},
 		{name: "tidy", run: c.tidy},
@@ -47,6 +48,7 @@ func (c *checker) steps() []step {
 	if _, err := os.Stat(graphiqlFolder); c.ci && err == nil {
 		steps = append(steps, step{name: "graphiql", run: c.graphiql})
 	}
+	steps = append(steps, step{name: "schema-suite", fast: true, run: c.schemaSuite})
 	steps = append(steps, step{name: "modelserver", fast: true, run: c.modelserver})
 	return append(steps, step{name: "test", fast: true, run: c.test})
 }
@@ -120,6 +122,21 @@ func (c *checker) graphiql(ctx context.Context) error {
 		return fmt.Errorf("%w: npm is needed to compare %s with a fresh build", errUnable, graphiqlFolder)
 	}
 	return c.exec(ctx, nil, "bash", filepath.Join(graphiqlFolder, "verify.sh"))
+}
+
+// schemaSuite runs the official tests of JSON Schema, whose files are not part of the repository.
+func (c *checker) schemaSuite(ctx context.Context) error {
+	if c.suite == "" {
+		return fmt.Errorf("%w (give a checkout of https://github.com/json-schema-org/JSON-Schema-Test-Suite by -schema-suite)", errNotRun)
+	}
+	folder, err := filepath.Abs(c.suite) // the test runs in its package's folder
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(folder, "tests", "draft2020-12")); err != nil {
+		return fmt.Errorf("%w: -schema-suite %s: %w", errUnable, c.suite, err)
+	}
+	return c.exec(ctx, nil, "go", "test", "-tags", "jsonschemasuite", "./internal/schema", "-run", "TestOfficialSuite", "-schema.suite", folder)
 }
 
 // modelserver fetches the packages of the tests' model server, so that no test waits for npm or fails for its registry.

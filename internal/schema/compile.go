@@ -18,13 +18,20 @@ const base = "docket-schema:///"
 
 // Compile compiles a schema. It never reads from the network or the file system. Errors name the schema and the place
 // in it.
-func Compile(name string, raw []byte) (*Schema, error) {
+func Compile(name string, raw []byte, options ...Option) (*Schema, error) {
 	if err := canonical.CheckNumbers(raw); err != nil {
 		issue, _ := syntaxIssue(raw)
 		return nil, fmt.Errorf("schema %q: at %q: %w", name, issue.Pointer, err)
 	}
-	return newSchema(name, raw, refuse)
+	return newSchema(name, raw, refuse, options...)
 }
+
+// Option changes how a schema is read.
+type Option func(*Schema)
+
+// AnnotateFormats makes `format` a hint, which is what the specification has by default (JSON Schema Validation 2020-12,
+// section 7.2.1), in place of a rule.
+func AnnotateFormats() Option { return func(s *Schema) { s.annotate = true } }
 
 // loader returns the document at a URL.
 type loader func(url string) (io.ReadCloser, error)
@@ -32,8 +39,11 @@ type loader func(url string) (io.ReadCloser, error)
 // refuse is the only loader outside of tests.
 func refuse(url string) (io.ReadCloser, error) { return nil, &outsideError{url: url} }
 
-func newSchema(name string, raw []byte, load loader) (*Schema, error) {
+func newSchema(name string, raw []byte, load loader, options ...Option) (*Schema, error) {
 	s := &Schema{name: name, raw: bytes.Clone(raw), load: load}
+	for _, o := range options {
+		o(s)
+	}
 	c, err := s.pool.get(s)
 	if err != nil {
 		return nil, err
@@ -52,7 +62,7 @@ type compiled struct {
 	asserts map[*jsonschema.Schema]*jsonschema.Schema
 }
 
-func compile(name string, raw []byte, load loader) (c *compiled, err error) {
+func compile(name string, raw []byte, load loader, assertFormat bool) (c *compiled, err error) {
 	location := base + url.PathEscape(name)
 	doc, err := decode(raw)
 	if err != nil {
@@ -65,7 +75,12 @@ func compile(name string, raw []byte, load loader) (c *compiled, err error) {
 	}()
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020
-	compiler.AssertFormat = true
+	compiler.AssertFormat = assertFormat
+	if !assertFormat { // the library asserts them all the same where a schema has no $schema
+		for name := range jsonschema.Formats {
+			compiler.Formats[name] = func(any) bool { return true }
+		}
+	}
 	compiler.LoadURL = load
 	c = &compiled{steps: &steps{left: stepsFor(0)}, at: map[string]*jsonschema.Schema{}, asserts: map[*jsonschema.Schema]*jsonschema.Schema{}}
 	compiler.RegisterExtension(extensionName, nil, c.steps)

@@ -2,8 +2,8 @@
 //
 // A schema without $schema is draft 2020-12; older drafts are taken if $schema names them. A schema is one document:
 // nothing is ever loaded, so each $ref must lead to somewhere in it or to a published meta-schema. `format` is a rule
-// and not a hint: a user who writes "format": "email" expects that other text is refused. A format that is not known is
-// no rule. Content keywords (contentEncoding and so on) are hints, as the draft has them. Patterns are Go's regular
+// and not a hint: a user who writes "format": "email" expects that other text is refused. AnnotateFormats makes it
+// a hint. A format that is not known is no rule. Content keywords (contentEncoding and so on) are hints, as the draft has them. Patterns are Go's regular
 // expressions: look-around and back-references are refused when the schema is compiled.
 //
 // # Undeclared keys
@@ -65,6 +65,8 @@ type Schema struct {
 	raw  json.RawMessage
 	load loader
 	pool pool
+
+	annotate bool // format is a hint
 }
 
 // Raw returns a copy of the text that the schema was compiled from.

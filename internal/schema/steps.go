@@ -118,7 +118,7 @@ func (p *pool) get(s *Schema) (*compiled, error) {
 		return c, nil
 	}
 	p.mutex.Unlock()
-	return compile(s.name, s.raw, s.load)
+	return compile(s.name, s.raw, s.load, !s.annotate)
 }
 
 func (p *pool) put(c *compiled) {

@@ -79,9 +79,9 @@ func (s sources) compile(dir string) (*Definition, error) {
 	}
 	f := s.file
 	failed(FileTask, f.check())
-	in, inJSON, err := compileSchema(path.Join(dir, FileInputSchema), s.inputSchema)
+	in, inJSON, err := compileSchema(path.Join(dir, FileInputSchema), s.inputSchema, f.Formats)
 	failed(FileInputSchema, err)
-	out, outJSON, err := compileSchema(path.Join(dir, FileOutputSchema), s.outputSchema)
+	out, outJSON, err := compileSchema(path.Join(dir, FileOutputSchema), s.outputSchema, f.Formats)
 	failed(FileOutputSchema, err)
 	system, err := parseTemplate(FileSystem, s.system)
 	failed(FileSystem, err)
@@ -139,7 +139,7 @@ func (s sources) content(inJSON, outJSON json.RawMessage) ([]byte, error) {
 	return canonical.Canonicalize(raw)
 }
 
-func compileSchema(name string, raw []byte) (*schema.Schema, json.RawMessage, error) {
+func compileSchema(name string, raw []byte, formats text) (*schema.Schema, json.RawMessage, error) {
 	canon, err := canonical.Canonicalize(raw)
 	if err != nil {
 		var syntax *canonical.SyntaxError
@@ -152,7 +152,11 @@ func compileSchema(name string, raw []byte) (*schema.Schema, json.RawMessage, er
 		}
 		return nil, nil, err
 	}
-	s, err := schema.Compile(name, canon)
+	var options []schema.Option
+	if formats == formatsAnnotate {
+		options = append(options, schema.AnnotateFormats())
+	}
+	s, err := schema.Compile(name, canon, options...)
 	if err != nil {
 		return nil, nil, err
 	}

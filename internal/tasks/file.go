@@ -26,6 +26,7 @@ type taskFile struct {
 	Target          text         `yaml:"target" json:"target"`
 	Fallbacks       []text       `yaml:"fallbacks" json:"fallbacks"`
 	Race            text         `yaml:"race" json:"race"`
+	Formats         text         `yaml:"formats" json:"formats,omitempty"` // came later: left out, it leaves the digests of earlier versions alone
 	HedgeAfter      duration     `yaml:"hedge_after" json:"hedge_after"`
 	Retry           retryFile    `yaml:"retry" json:"retry"`
 	Contract        contractFile `yaml:"contract" json:"contract"`

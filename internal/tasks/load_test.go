@@ -51,6 +51,19 @@ contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budge
 		require.Equal(t, tasks.ContractPolicy{Runs: 5, MaxAge: 168 * time.Hour, Stability: 1}, d.Contract)
 	})
 
+	t.Run("TakesFormatsForHintsIfItIsToldSo", func(t *testing.T) {
+		t.Parallel()
+		const output = `{"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}`
+		for formats, refused := range map[string]bool{"": true, "formats: assert\n": true, "formats: annotate\n": false} {
+			d, err := tasks.Load(folder(map[string]string{tasks.FileTask: goodYAML + formats, tasks.FileOutputSchema: output}), "greet")
+			require.NoError(t, err)
+			require.Equal(t, refused, len(d.OutputSchema.ValidateOutput([]byte(`{"day": "tomorrow"}`))) > 0, formats)
+			again, err := tasks.Parse(d.Content)
+			require.NoError(t, err)
+			require.Equal(t, refused, len(again.OutputSchema.ValidateOutput([]byte(`{"day": "tomorrow"}`))) > 0, formats)
+		}
+	})
+
 	t.Run("RefusesBadTaskFiles", func(t *testing.T) {
 		t.Parallel()
 		const base = "name: greet\nversion: v1\ntarget: a/b\n"
@@ -88,6 +101,7 @@ contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budge
 			{"too cold", base + "temperature: -0.1\n", "temperature: must be between 0 and 2"},
 			{"no tokens", base + "max_output_tokens: 0\n", "max_output_tokens: must be between"},
 			{"unknown race", base + "race: maybe\n", "race: must be allowed or forbidden"},
+			{"unknown use of formats", base + "formats: maybe\n", "formats: must be assert or annotate"},
 			{"hedge without race", base + "hedge_after: 1s\n", "hedge_after: needs race: allowed"},
 			{"negative hedge", base + "race: allowed\nhedge_after: -1s\n", "hedge_after: must be between"},
 			{"negative retries", base + "retry: {max: -1}\n", "retry.max: must be between"},

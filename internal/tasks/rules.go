@@ -22,6 +22,9 @@ const (
 
 	raceAllowed   = "allowed"
 	raceForbidden = "forbidden"
+
+	formatsAssert   = "assert"
+	formatsAnnotate = "annotate"
 )
 
 var (
@@ -79,6 +82,9 @@ func (f taskFile) check() error {
 		}
 	default:
 		bad("race", "must be allowed or forbidden")
+	}
+	if f.Formats != "" && f.Formats != formatsAssert && f.Formats != formatsAnnotate {
+		bad("formats", "must be assert or annotate")
 	}
 	between("hedge_after", f.HedgeAfter, 0, maxHedgeAfter)
 	if f.Retry.Max < 0 || f.Retry.Max > maxRetries {
