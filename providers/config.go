@@ -152,7 +152,7 @@ func (c Config) Validate(path string) error {
 		}
 	}
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		add("api_key_env", "the key holds white space or characters that a header cannot carry")
+		add("api_key", "what api_key_env or api_key_file leads to holds white space or characters that a header cannot carry")
 	}
 	for _, d := range []struct {
 		field string

@@ -98,7 +98,7 @@ func TestRefusesBadConfiguration(t *testing.T) {
 		"UnknownTokenizer":   {func(c *providers.Config) { c.Models[0].Tokenizer = "o200k_harmony" }, `providers[1].models[0].tokenizer: "o200k_harmony" is not one of: anthropic, cl100k_base, gemini, llamacpp, o200k_base, vllm`},
 		"NobodyToAsk":        {func(c *providers.Config) { c.BaseURL, c.Models[0].Tokenizer = "", "vllm" }, `providers[1].models[0].tokenizer: "vllm" asks the provider, which has no base_url`},
 		"NegativeWindow":     {func(c *providers.Config) { c.Models[0].ContextWindow = -1 }, "providers[1].models[0].context_window: must not be negative"},
-		"LineBreakInTheKey":  {func(c *providers.Config) { c.APIKey = "sk-1\n" }, "providers[1].api_key_env: the key holds white space or characters that a header cannot carry"},
+		"LineBreakInTheKey":  {func(c *providers.Config) { c.APIKey = "sk-1\n" }, "providers[1].api_key: what api_key_env or api_key_file leads to holds white space or characters that a header cannot carry"},
 		"NegativeOutputSize": {func(c *providers.Config) { c.Models[0].MaxOutputTokens = -1 }, "providers[1].models[0].max_output_tokens: must not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -194,19 +195,24 @@ func (p *program) migrateStatus(cmd *cobra.Command, _ []string) error {
 			}
 		}
 		return w.Flush()
-	})
+	}, store.Existing()) // who only looks leaves no empty database behind
+	if errors.Is(err, fs.ErrNotExist) {
+		p.code = exitFailed
+		_, err = fmt.Fprintln(p.out, "there is no database yet: every step is PENDING")
+		return err
+	}
 	if err != nil {
 		p.code = exitUnusable // nothing can be said, which is not the same as a migration that is not applied
 	}
 	return err
 }
 
-func (p *program) withStore(ctx context.Context, f func(context.Context, *store.Store) error) error {
+func (p *program) withStore(ctx context.Context, f func(context.Context, *store.Store) error, options ...store.Option) error {
 	cfg, _, err := p.load()
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal())
+	s, err := store.Open(ctx, cfg.Database.Reveal(), options...)
 	if err != nil {
 		return err
 	}
@@ -225,11 +231,11 @@ func (p *program) contracts() *cobra.Command {
 	run := &cobra.Command{Use: "run", Short: "Run contract suites; exit code 0 passed, 1 failed, 2 could not run", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Mode, o.Format = report.Mode(mode), report.Format(format)
-			return p.withParts(cmd.Context(), func(ctx context.Context, ps *parts) error {
-				// Without its key a provider refuses, and that would be recorded as the target's failure.
-				if err := ps.cfg.RequireKeys(); err != nil && o.Mode != report.Replay {
-					return err
-				}
+			part := usable // without its key a provider refuses, and that would be recorded as the target's failure
+			if o.Mode == report.Replay {
+				part = whole
+			}
+			return p.withPartsOf(cmd.Context(), part, func(ctx context.Context, ps *parts) error {
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
@@ -270,7 +276,21 @@ func requireSchema(ctx context.Context, s *store.Store) error {
 
 // withParts is for commands whose exit code 2 means that they could not do their work.
 func (p *program) withParts(ctx context.Context, f func(context.Context, *parts) error, options ...store.Option) error {
+	return p.withPartsOf(ctx, whole, f, options...)
+}
+
+func whole(_ context.Context, cfg *config.Config, _ *slog.Logger) (*config.Config, error) {
+	return cfg, nil
+}
+
+// withPartsOf is withParts with what part leaves of the configuration.
+func (p *program) withPartsOf(ctx context.Context, part func(context.Context, *config.Config, *slog.Logger) (*config.Config, error),
+	f func(context.Context, *parts) error, options ...store.Option,
+) error {
 	cfg, log, err := p.load()
+	if err == nil {
+		cfg, err = part(ctx, cfg, log)
+	}
 	if err != nil {
 		p.code = exitUnusable
 		return err

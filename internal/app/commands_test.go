@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,7 +71,9 @@ func TestExitCodes(t *testing.T) {
 	}
 	t.Run("NoDatabase", func(t *testing.T) {
 		t.Parallel()
-		nowhere := []string{"DOCKET_DATABASE=sqlite://" + filepath.Join(t.TempDir(), "none", "docket.db")}
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		nowhere := []string{"DOCKET_DATABASE=sqlite://" + filepath.Join(file, "docket.db")}
 		for code, args := range map[int][]string{1: {"migrate", "up"}, 2: {"migrate", "status"}} {
 			got, _, stderr := runs(t, nowhere, args...)
 			require.Equal(t, code, got)
@@ -85,6 +89,8 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stdout, "PENDING")
 	require.NotContains(t, stdout, "applied")
+	_, err := os.Stat(strings.TrimPrefix(environ[0], "DOCKET_DATABASE=sqlite://"))
+	require.ErrorIs(t, err, fs.ErrNotExist, "who only looks leaves no database behind")
 
 	for range 2 { // the second one finds nothing to do
 		code, stdout, _ = runs(t, environ, "migrate", "up")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,9 +47,9 @@ type Gateway struct {
 }
 
 // Start opens the database, brings its schema up to date, proves the demo fallbacks, takes up work and listens. The
-// gateway serves until Stop.
+// gateway serves until Stop. Providers that lack a key are left out, and said so; without any there is nothing to serve.
 func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gateway, err error) {
-	if err := cfg.RequireKeys(); err != nil {
+	if cfg, err = usable(ctx, cfg, log); err != nil {
 		return nil, err
 	}
 	if err := auth.RequireLoopback(ctx, cfg.Listen); err != nil {
@@ -105,6 +106,29 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g.serve(life, handler)
 	g.ready.Store(true)
 	return g, nil
+}
+
+// usable leaves the providers out that lack something, and names all of them with their models.
+func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.Config, error) {
+	left, missing := cfg.Usable()
+	var problems []error
+	for _, p := range cfg.Providers {
+		models := make([]string, len(p.Models))
+		for i, m := range p.Models {
+			models[i] = m.Name
+		}
+		attrs := []any{"provider", p.Name, "kind", p.Kind, "models", models}
+		if i := slices.IndexFunc(missing, func(m config.Missing) bool { return m.Provider == p.Name }); i >= 0 {
+			log.WarnContext(ctx, "provider left out", append(attrs, "missing", missing[i].Problem)...)
+			problems = append(problems, errors.New(missing[i].Problem))
+			continue
+		}
+		log.InfoContext(ctx, "provider", attrs...)
+	}
+	if len(left.Providers) == 0 {
+		return nil, fmt.Errorf("no provider can be used: %w", errors.Join(problems...))
+	}
+	return left, nil
 }
 
 // handler routes the endpoints.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"net/http"
@@ -50,6 +51,29 @@ func TestTheRouteGoesOnToTheProvenFallback(t *testing.T) {
 	g := serve(t, defaults(t))
 	becomes(t, g.addr, job(t, g.addr, "k", ""), `"attempts":[{"target":"demo/inkjet","reason":"PRIMARY","state":"FAILED","error":{"code":"JAMMED"}},`+
 		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
+}
+
+// TestRunsWithoutWhatLacksAKey: the provider is named with its models and what is missing, and the others serve.
+func TestRunsWithoutWhatLacksAKey(t *testing.T) {
+	t.Parallel()
+	cfg := defaults(t)
+	cfg.Providers = append(cfg.Providers, config.Provider{Name: "remote", Kind: config.KindOpenAI, BaseURL: "https://api.example.com/v1",
+		APIKeyEnv: "DOCKET_TEST_NO_SUCH_KEY", Models: []config.Model{{Name: "m"}, {Name: "n"}}})
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	left, err := usable(t.Context(), cfg, log)
+	require.NoError(t, err)
+	require.Contains(t, out.String(), `level=WARN msg="provider left out" provider=remote kind=openai models="[m n]" missing="providers[1].api_key_env: the environment variable DOCKET_TEST_NO_SUCH_KEY is not set"`)
+	require.Contains(t, out.String(), `level=INFO msg=provider provider=demo kind=demo models="[inkjet laser fax]"`)
+	require.Len(t, left.Providers, 1)
+
+	g := serve(t, cfg)
+	becomes(t, g.addr, job(t, g.addr, "k", ""), `"attempts":[{"target":"demo/inkjet","reason":"PRIMARY","state":"FAILED","error":{"code":"JAMMED"}},`+
+		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
+
+	cfg.Providers = cfg.Providers[1:]
+	_, err = Start(t.Context(), cfg, log)
+	require.ErrorContains(t, err, "no provider can be used: providers[0].api_key_env")
 }
 
 func TestShowsItsCircuits(t *testing.T) {

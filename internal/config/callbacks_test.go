@@ -28,7 +28,8 @@ func TestCallbackSecrets(t *testing.T) {
 		t.Parallel()
 		cfg, err := Load(write(t, withCallbacks("DOCKET_CB")), []string{"DOCKET_CB= " + secretB + "\n" + secretA + "\n"})
 		require.NoError(t, err)
-		require.NoError(t, cfg.RequireKeys())
+		_, missing := cfg.Usable()
+		require.Empty(t, missing)
 		require.Equal(t, []Secret{NewSecret(secretB), NewSecret(secretA)}, cfg.Providers[0].CallbackSecrets)
 		require.Empty(t, cfg.Warnings, "it is a setting")
 	})
@@ -37,7 +38,8 @@ func TestCallbackSecrets(t *testing.T) {
 		t.Parallel()
 		cfg, err := Load(write(t, withCallbacks("CB")), nil)
 		require.NoError(t, err)
-		require.ErrorContains(t, cfg.RequireKeys(), "providers[0].callback_secret_env: the environment variable CB is not set")
+		_, missing := cfg.Usable()
+		require.Equal(t, []Missing{{"demo", "providers[0].callback_secret_env: the environment variable CB is not set"}}, missing)
 	})
 
 	t.Run("RefusesWhatIsNoSecretAndDoesNotRepeatIt", func(t *testing.T) {

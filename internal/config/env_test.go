@@ -83,9 +83,13 @@ func TestKeysComeFromTheNamedVariable(t *testing.T) {
 	require.Equal(t, "sk-a", cfg.Providers[0].APIKey.Reveal())
 	require.Empty(t, cfg.Warnings, "a key's variable is no unknown setting")
 	require.False(t, cfg.Providers[1].APIKey.IsSet())
-	require.EqualError(t, cfg.RequireKeys(), "providers[1].api_key_env: the environment variable B_KEY is not set")
+	usable, missing := cfg.Usable()
+	require.Equal(t, []Missing{{"b", "providers[1].api_key_env: the environment variable B_KEY is not set"}}, missing)
+	require.Equal(t, cfg.Providers[:1], usable.Providers)
+	require.Len(t, cfg.Providers, 2, "the configuration itself stays")
 
 	cfg, err = Load(path, []string{"DOCKET_A_KEY=sk-a", "B_KEY=sk-b"})
 	require.NoError(t, err)
-	require.NoError(t, cfg.RequireKeys())
+	_, missing = cfg.Usable()
+	require.Empty(t, missing)
 }

@@ -68,7 +68,7 @@ func Load(path string, environ []string) (*Config, error) {
 // maxKeyFile bounds the file of a key, in bytes.
 const maxKeyFile = 64 << 10
 
-// keyFile returns what the file holds, nothing if it cannot be read: RequireKeys complains where the key is needed.
+// keyFile returns what the file holds, nothing if it cannot be read: Usable complains where the key is needed.
 func keyFile(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -82,22 +82,34 @@ func keyFile(path string) string {
 	return string(key)
 }
 
-// RequireKeys returns an error for each provider whose API key or callback secret is not there. It is apart from
-// Load, because `docket migrate` and `docket version` work without keys.
-func (c *Config) RequireKeys() error {
-	var errs []error
+// Missing is what a provider lacks that is not in the file: its API key or its callback secret.
+type Missing struct {
+	Provider string
+	Problem  string // names the setting and the variable, never a value
+}
+
+// Usable returns the configuration without the providers that lack something, and what they lack. It is apart from Load, because
+// `docket migrate`, `docket attempts` and `docket version` work without keys.
+func (c *Config) Usable() (*Config, []Missing) {
+	out := *c
+	out.Providers = nil
+	var missing []Missing
 	for i, p := range c.Providers {
-		if p.APIKeyEnv != "" && !p.APIKey.IsSet() {
-			errs = append(errs, fmt.Errorf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv))
+		var problem string
+		switch {
+		case p.APIKeyEnv != "" && !p.APIKey.IsSet():
+			problem = fmt.Sprintf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv)
+		case p.APIKeyFile != "" && !p.APIKey.IsSet(): // not repeated: somebody may have put the key itself there
+			problem = fmt.Sprintf("providers[%d].api_key_file: the file cannot be read, is empty or larger than 64 KiB", i)
+		case p.CallbackSecretEnv != "" && len(p.CallbackSecrets) == 0:
+			problem = fmt.Sprintf("providers[%d].callback_secret_env: the environment variable %s is not set", i, p.CallbackSecretEnv)
+		default:
+			out.Providers = append(out.Providers, p)
+			continue
 		}
-		if p.APIKeyFile != "" && !p.APIKey.IsSet() { // not repeated: somebody may have put the key itself there
-			errs = append(errs, fmt.Errorf("providers[%d].api_key_file: the file cannot be read, is empty or larger than 64 KiB", i))
-		}
-		if p.CallbackSecretEnv != "" && len(p.CallbackSecrets) == 0 {
-			errs = append(errs, fmt.Errorf("providers[%d].callback_secret_env: the environment variable %s is not set", i, p.CallbackSecretEnv))
-		}
+		missing = append(missing, Missing{Provider: p.Name, Problem: problem})
 	}
-	return errors.Join(errs...)
+	return &out, missing
 }
 
 // loader collects problems, and where each key was set.

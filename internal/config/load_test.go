@@ -196,11 +196,13 @@ func TestLoadReadsAKeyFile(t *testing.T) {
 		require.NoError(t, err, "commands that need no key work without it")
 		require.Equal(t, tc.want, cfg.Providers[0].APIKey.Reveal(), name)
 		if tc.want == "" {
-			err := cfg.RequireKeys()
-			require.EqualError(t, err, "providers[0].api_key_file: the file cannot be read, is empty or larger than 64 KiB")
+			usable, missing := cfg.Usable()
+			require.Equal(t, []Missing{{"local", "providers[0].api_key_file: the file cannot be read, is empty or larger than 64 KiB"}}, missing)
+			require.Empty(t, usable.Providers)
 			continue
 		}
-		require.NoError(t, cfg.RequireKeys())
+		_, missing := cfg.Usable()
+		require.Empty(t, missing)
 		require.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg.Providers, cfg.Providers), "sk-from-a-file")
 	}
 }
