@@ -134,8 +134,8 @@ func checkRoundTrip(task *tasks.Definition, in *CaseEvidence) report.Check {
 	if t == nil {
 		return notRun("this runner makes no round trips", report.CheckRoundTrip)[0]
 	}
-	if t.State != "COMPLETED" || t.Read == nil {
-		return failed(report.CheckRoundTrip, "", t.Code, []report.Problem{{Expected: "a job that is COMPLETED with a result", Got: fmt.Sprintf("one that is %s %s", t.State, t.Code)}})
+	if t.State != "SUCCEEDED" || t.Read == nil {
+		return failed(report.CheckRoundTrip, "", t.Code, []report.Problem{{Expected: "a job that is SUCCEEDED with a result", Got: fmt.Sprintf("one that is %s %s", t.State, t.Code)}})
 	}
 	if issues := task.OutputSchema.ValidateOutput(t.Read); len(issues) > 0 {
 		return failed(report.CheckRoundTrip, "", CodeOutputInvalid, []report.Problem{{Pointer: issues[0].Pointer, Expected: issues[0].Message, Got: kindAt(t.Read, issues[0].Pointer)}})
