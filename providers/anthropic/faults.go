@@ -46,14 +46,17 @@ func (e messageEvents) event(kind, fields string) string {
 func (e messageEvents) started() string {
 	model, _ := json.Marshal(e.model) //nolint:errchkjson // a string always marshals
 	return e.event("message_start", fmt.Sprintf(`,"message":{"id":"msg_fault","type":"message","role":"assistant","model":%s,"content":[],`+
-		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":11,"output_tokens":1}}`, model)) + e.event("ping", "")
+		`"container":null,"diagnostics":null,"stop_details":null,"stop_reason":null,"stop_sequence":null,`+
+		`"usage":{"input_tokens":11,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1,`+
+		`"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"inference_geo":"us",`+
+		`"output_tokens_details":{"thinking_tokens":0},"server_tool_use":null,"service_tier":"standard","speed":"standard"}}`, model)) + e.event("ping", "")
 }
 
 func (e messageEvents) block() string {
 	if e.tool {
-		return e.event("content_block_start", fmt.Sprintf(`,"index":0,"content_block":{"type":"tool_use","id":"toolu_fault","name":%q,"input":{}}`, toolName))
+		return e.event("content_block_start", fmt.Sprintf(`,"index":0,"content_block":{"type":"tool_use","id":"toolu_fault","caller":{"type":"direct"},"name":%q,"input":{}}`, toolName))
 	}
-	return e.event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`)
+	return e.event("content_block_start", `,"index":0,"content_block":{"type":"text","text":"","citations":null}`)
 }
 
 func (e messageEvents) piece() string {
@@ -65,14 +68,16 @@ func (e messageEvents) piece() string {
 
 // text is a block of words, which a model that refuses writes in either way of answering.
 func (e messageEvents) text(words string) string {
-	return e.event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`) +
+	return e.event("content_block_start", `,"index":0,"content_block":{"type":"text","text":"","citations":null}`) +
 		e.event("content_block_delta", fmt.Sprintf(`,"index":0,"delta":{"type":"text_delta","text":%q}`, words))
 }
 
 func (e messageEvents) stop() string { return e.event("content_block_stop", `,"index":0`) }
 
 func (e messageEvents) ended(reason string) string {
-	return e.event("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":1}`, reason)) +
+	return e.event("message_delta", fmt.Sprintf(`,"delta":{"container":null,"stop_details":null,"stop_reason":%q,"stop_sequence":null},`+
+		`"usage":{"input_tokens":11,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1,`+
+		`"output_tokens_details":{"thinking_tokens":0},"server_tool_use":null}`, reason)) +
 		e.event("message_stop", "")
 }
 

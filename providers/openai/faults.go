@@ -46,7 +46,7 @@ func (r responseEvents) event(kind, fields string) string {
 
 func (r responseEvents) response(status, incomplete, output, usage string) string {
 	model, _ := json.Marshal(r.model) //nolint:errchkjson // a string always marshals
-	return fmt.Sprintf(`"response":{"id":"resp_fault","object":"response","created_at":1700000000,"status":%q,"background":%t,"error":null,`+
+	return fmt.Sprintf(`"response":{"id":"resp_fault","object":"response","created_at":1700000000,"status":%q,"background":%t,"access_programs":{"cyber":"standard"},"error":null,`+
 		`"incomplete_details":%s,"instructions":null,"metadata":{},"model":%s,"output":[%s],"parallel_tool_calls":true,"temperature":null,`+
 		`"tool_choice":"auto","tools":[],"top_p":1,"usage":%s}`, status, r.background, incomplete, model, output, usage)
 }
@@ -67,6 +67,6 @@ func (r responseEvents) begun() string {
 // ended is the last event, with a message that has the part.
 func (r responseEvents) ended(status, incomplete, message, part string) string {
 	output := fmt.Sprintf(`{"id":"msg_fault","type":"message","role":"assistant","status":%q,"content":[%s]}`, message, part)
-	return r.event("response."+status, r.response(status, incomplete, output, `{"input_tokens":11,"input_tokens_details":{"cached_tokens":0},`+
+	return r.event("response."+status, r.response(status, incomplete, output, `{"input_tokens":11,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},`+
 		`"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}`))
 }
