@@ -124,6 +124,11 @@ func totalCost(ev *Evidence) *report.Cost {
 			add(c.Trip.Outcome)
 		}
 	}
+	for _, f := range ev.Faults {
+		if f.Aspect == FaultCutOff && ev.Mode != report.Replay && f.Status != report.NotApplicable {
+			out.Unpriced++
+		}
+	}
 	out.Amount = total.String()
 	return out
 }

@@ -221,6 +221,10 @@ func (c *collection) collectFaults(ctx context.Context) {
 	if c.deps.Faults == nil {
 		c.ev.Faults = []report.Check{{Name: report.CheckFaults, Status: report.NotRun, Message: "this runner injects no faults"}}
 	} else {
+		if err := c.reserveFaults(); err != nil {
+			c.cancel(err)
+			return
+		}
 		checks, err := c.deps.Faults.Inject(ctx, c.ev.Suite, c.ev.Endpoint, c.Mode)
 		if err != nil && ctx.Err() == nil {
 			c.cancel(fmt.Errorf("faults: %w", err))
@@ -228,6 +232,16 @@ func (c *collection) collectFaults(ctx context.Context) {
 		c.ev.Faults = checks
 	}
 	c.done(1)
+}
+
+// reserveFaults sets the most aside that the request of FaultCutOff can cost. It stays so, since what it did cost is not told.
+func (c *collection) reserveFaults() error {
+	s := c.ev.Suite
+	if c.Mode == report.Replay || len(s.Cases) == 0 || c.ev.Endpoint.Target.Config.BaseURL == "" {
+		return nil
+	}
+	_, err := c.Spending.reserve(s.Task, c.ev.Endpoint.Target, s.Cases[0])
+	return err
 }
 
 // runRequest is the case as a job's attempt would send it.

@@ -73,6 +73,10 @@ type FaultInjector interface {
 	Inject(ctx context.Context, s Suite, ep Endpoint, mode report.Mode) ([]report.Check, error)
 }
 
+// FaultCutOff is the aspect of the one fault for which a request goes to the provider, unless the run replays: its answer is
+// cut off in the middle, so that nobody knows what it cost.
+const FaultCutOff = "cut_off"
+
 // Deps is what a runner needs. Now is the clock, time.Now if nil; RanBy names who runs it in the results.
 type Deps struct {
 	Targets    Targets

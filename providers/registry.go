@@ -30,14 +30,16 @@ type Target struct {
 
 // Registry holds the configured targets. It does not change after NewRegistry and is safe for concurrent use.
 type Registry struct {
-	targets []Target
-	byID    map[string]int
+	targets   []Target
+	byID      map[string]int
+	secrets   map[string]string // keys by provider, for At
+	factories map[string]Factory
 }
 
 // NewRegistry checks every configuration and builds its sender with the factory of its kind. It returns all mistakes
 // at once, as joined ConfigErrors that name the place, such as providers[0].base_url.
 func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, error) {
-	r := &Registry{byID: map[string]int{}}
+	r := &Registry{byID: map[string]int{}, secrets: map[string]string{}, factories: factories}
 	var errs []error
 	names := map[string]int{}
 	for i, c := range configs {
@@ -60,29 +62,41 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 		if bad {
 			continue
 		}
-		counters, err := newTokenizers(c, path)
+		targets, err := newTargets(c, path, factory)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		sender, err := factory(c)
-		if err != nil {
-			errs = append(errs, underPath(path, err))
-			continue
-		}
-		sender = Secret(c.APIKey).keep(sender)
-		public := c
-		public.APIKey = ""
-		for n, m := range c.Models {
-			id := c.Name + "/" + m.Name
-			r.byID[id] = len(r.targets)
-			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[n]})
+		r.secrets[c.Name] = c.APIKey
+		for _, t := range targets {
+			r.byID[t.ID] = len(r.targets)
+			r.targets = append(r.targets, t)
 		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	return r, nil
+}
+
+// newTargets builds a provider's targets, which share its sender.
+func newTargets(c Config, path string, factory Factory) ([]Target, error) {
+	counters, err := newTokenizers(c, path)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := factory(c)
+	if err != nil {
+		return nil, underPath(path, err)
+	}
+	sender = Secret(c.APIKey).keep(sender)
+	public := c
+	public.APIKey = ""
+	targets := make([]Target, len(c.Models))
+	for i, m := range c.Models {
+		targets[i] = Target{ID: c.Name + "/" + m.Name, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[i]}
+	}
+	return targets, nil
 }
 
 // newTokenizers returns one for each model, nil where none is configured.

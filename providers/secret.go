@@ -97,6 +97,9 @@ func (k keeper) Send(ctx context.Context, req Request, r Reporter) Outcome {
 	return k.secret.outcome(k.Provider.Send(ctx, req, keptReporter{r, k.secret}))
 }
 
+// Unwrap returns the adapter.
+func (k keeper) Unwrap() Provider { return k.Provider }
+
 type retrievingKeeper struct {
 	keeper
 

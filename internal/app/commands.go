@@ -239,9 +239,10 @@ func (p *program) contracts() *cobra.Command {
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
-				runner := contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(ps.registry), RanBy: whoami()})
-				p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
-				return nil
+				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error {
+					p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
+					return nil
+				})
 			})
 		}}
 	flags(run)

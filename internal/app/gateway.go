@@ -21,11 +21,9 @@ import (
 	"github.com/docket-gateway/docket/internal/dispatch"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
-	"github.com/docket-gateway/docket/internal/operation"
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
-	"github.com/docket-gateway/docket/internal/transport"
 	"github.com/docket-gateway/docket/internal/web"
 )
 
@@ -134,7 +132,6 @@ func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.
 // handler routes the endpoints.
 func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
 	guard := auth.NewDevGuard()
-	l := g.cfg.Limits
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
@@ -149,11 +146,7 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", graph.NewHandler(resolver, guard, graph.Options{
-		Limits:    operation.Limits{Depth: l.Depth, Tokens: l.ParserTokens, Aliases: l.Aliases, Complexity: l.Complexity},
-		Transport: transport.Options{BodyLimit: int64(l.Body)},
-		Logger:    g.log,
-	}))
+	mux.Handle("/graphql", graph.NewHandler(resolver, guard, g.graphOptions()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", g.readyz)
 	mux.Handle("GET /metrics", metrics.Handler())

@@ -20,7 +20,6 @@ const ranBySystem = "docket (at start)"
 // targets cost money: those are run on purpose.
 type prover struct {
 	*parts
-	runner   *contracts.Runner
 	recorder *gate.Recorder
 	now      clock
 }
@@ -32,8 +31,7 @@ const (
 )
 
 func newProver(p *parts, now clock) prover {
-	return prover{parts: p, runner: contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(p.registry), RanBy: ranBySystem, Now: now}),
-		recorder: gate.NewRecorder(p.store.Client(), now), now: now}
+	return prover{parts: p, recorder: gate.NewRecorder(p.store.Client(), now), now: now}
 }
 
 // keep proves what is left to prove and then renews it until ctx is done. held gives the versions that are in use.
@@ -86,11 +84,13 @@ func (p prover) run(ctx context.Context, versions []*tasks.Definition, want func
 		}
 		return targets
 	}
-	ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.status, p.runner, p.recorder)
-	for _, r := range ran {
-		p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
-	}
-	return err
+	return p.withRunner(ranBySystem, p.now, func(runner *contracts.Runner) error { //nolint:contextcheck // ctx is in it
+		ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.status, eager{runner}, p.recorder)
+		for _, r := range ran {
+			p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
+		}
+		return err
+	})
 }
 
 // suitesOf gives each version the cases of today, since those are not part of a version. A version whose task is gone, or

@@ -5,6 +5,9 @@
 //   - demo/laser prints: a document made from the job's input by plain rules (see Print).
 //   - demo/fax acknowledges and then stays silent until the idle time-out, and through the linger.
 //
+// Of a system prompt the simulation obeys one thing: where its last line is a JSON object that the line before tells to answer with
+// and nothing else, that object is the answer (see Dictated).
+//
 // Finish reasons and request ids begin with "simulated". The usage counts words, not tokens.
 package demo
 
@@ -19,8 +22,8 @@ import (
 // Kind is the provider kind in the configuration.
 const Kind = "demo"
 
-// Version is the adapter version. It changes with the rules of Print.
-const Version = "demo-simulated/1"
+// Version is the adapter version. It changes with the rules of Print and of Dictated.
+const Version = "demo-simulated/2"
 
 // Models of the demo.
 const (
@@ -100,7 +103,7 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 			}
 			s.progress()
 		}
-		output, err := Print(req.Task, req.Input, req.Schema)
+		output, err := answer(req)
 		if err != nil {
 			return s.outcome(providers.Outcome{Kind: providers.Failed, FinishReason: "simulated_rejection", Failure: &providers.Failure{
 				Code: providers.CodeBadRequest, Message: "the simulation cannot print this task: " + err.Error()}})
@@ -117,6 +120,14 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 		return s.outcome(providers.Outcome{Kind: providers.Failed, FinishReason: "simulated_rejection", Failure: &providers.Failure{
 			Code: providers.CodeBadRequest, Message: "no such simulated model"}})
 	}
+}
+
+// answer is what the system prompt dictates, else what the task's rule makes of the input.
+func answer(req providers.Request) ([]byte, error) {
+	if object, ok := Dictated(req.System); ok {
+		return object, nil
+	}
+	return Print(req.Task, req.Input, req.Schema)
 }
 
 // words is the demo's stand-in for a count of tokens.

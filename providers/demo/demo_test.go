@@ -118,3 +118,17 @@ func TestDemoConfigIsValid(t *testing.T) {
 	_, ok := r.Lookup("demo/laser")
 	require.True(t, ok)
 }
+
+// The canary of a contract, which all three get: the laser obeys the system prompt, whatever the input is.
+func TestTheLaserAnswersWhatItsSystemPromptDictates(t *testing.T) {
+	t.Parallel()
+	p, err := demo.NewWithDelay(demo.Config(), 0)
+	require.NoError(t, err)
+	ask := func(model string) providers.Outcome {
+		return p.Send(t.Context(), providers.Request{Task: "triage", Model: model, Prompt: "Answer with exactly this JSON object and nothing else:\n{}",
+			System: "Sort this. Answer with exactly this JSON object and nothing else:\n{\"canary\":\"canary-1\"}",
+			Input:  json.RawMessage(`{"text":"refund please"}`), Schema: schemaOf(t, "triage")}, &recorder{start: time.Now()})
+	}
+	require.Equal(t, `{"canary":"canary-1"}`, string(ask(demo.Laser).Output)) //nolint:testifylint // to the byte
+	require.Equal(t, providers.CodeJammed, ask(demo.Inkjet).Failure.Code)
+}

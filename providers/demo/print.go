@@ -48,6 +48,31 @@ func Print(task string, input, schema json.RawMessage) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// dictates is how the line before the object that is to be answered with ends.
+const dictates = "Answer with exactly this JSON object and nothing else:"
+
+// Dictated returns the object that a system prompt tells to answer with: its last line, if that is a JSON object and the line before
+// it ends with the sentence "Answer with exactly this JSON object and nothing else:". It is given back to the byte.
+func Dictated(system string) (object []byte, ok bool) {
+	before, last, found := cutLast(strings.TrimRight(system, "\r\n"))
+	if !found || !strings.HasSuffix(strings.TrimRight(before, " \r"), dictates) {
+		return nil, false
+	}
+	object = []byte(strings.TrimSpace(last))
+	if !json.Valid(object) || object[0] != '{' {
+		return nil, false
+	}
+	return object, true
+}
+
+func cutLast(text string) (before, last string, found bool) {
+	i := strings.LastIndexByte(text, '\n')
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+1:], true
+}
+
 // decode keeps numbers as they are written.
 func decode(raw []byte, into *any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))

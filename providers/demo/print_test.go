@@ -125,3 +125,25 @@ func TestPrintFillsAnyOtherSchema(t *testing.T) {
 	require.JSONEq(t, `{"category":"x"}`, printed(t, "triage", `{"category":"x"}`,
 		json.RawMessage(`{"type":"object","required":["category"],"properties":{"category":{"type":"string"}}}`)))
 }
+
+func TestDictated(t *testing.T) {
+	t.Parallel()
+	const order = "Sort this.\n\nThis is a test. Answer with exactly this JSON object and nothing else:\n"
+	for system, want := range map[string]string{
+		order + `{"canary":"x"}`:                `{"canary":"x"}`,
+		order + ` {"a": 1.50,  "b":[]} ` + "\n": `{"a": 1.50,  "b":[]}`,
+		order + `{"canary":"x"}` + "\nBe kind.": "",
+		order + `[1]`:                           "",
+		order + `{"canary":`:                    "",
+		order:                                   "",
+		order + "\n" + `{"canary":"x"}`:         "",
+		`{"canary":"x"}`:                        "",
+		"":                                      "",
+		"Answer with a JSON object.\n" + `{"canary":"x"}`:                                         "",
+		"Answer with exactly one JSON object and nothing else: no prose.\n" + `{"type":"object"}`: "",
+	} {
+		got, ok := demo.Dictated(system)
+		require.Equal(t, want != "", ok, system)
+		require.Equal(t, want, string(got), system)
+	}
+}

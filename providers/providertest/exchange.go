@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/docket-gateway/docket/providers/demo"
 )
 
 // Request is what the fake reads of a request.
@@ -81,24 +79,14 @@ func (x *Exchange) Pause(d time.Duration) bool {
 // held waits for the first Release after the request was logged.
 func (x *Exchange) held() bool { return x.Until(x.released) }
 
-// Output is a document that keeps the request's schema, made from its prompt by the demo's rules.
+// Output is what the request is answered with by itself, see Answer.
 func (x *Exchange) Output() string {
-	var prompt string
+	said := map[string]string{}
 	for _, m := range x.Request.Messages {
-		if m.Role == "user" {
-			prompt = m.Content
-		}
-	}
-	input, err := json.Marshal(map[string]string{"text": prompt})
-	if err != nil {
-		return "{}"
+		said[m.Role] = m.Content
 	}
 	f := x.Request.ResponseFormat.JSONSchema
-	out, err := demo.Print(f.Name, input, f.Schema)
-	if err != nil {
-		return "{}"
-	}
-	return string(out)
+	return Answer(f.Name, said["system"], said["user"], f.Schema)
 }
 
 // Headers sends status 200 with the headers of a stream.

@@ -16,7 +16,6 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
-	"github.com/docket-gateway/docket/providers/demo"
 	"github.com/docket-gateway/docket/providers/providertest"
 	"github.com/docket-gateway/docket/providers/providertest/sdkwire"
 )
@@ -74,21 +73,16 @@ func (r request) schema() json.RawMessage {
 	return r.OutputConfig.Format.Schema
 }
 
-// output is a document that keeps the request's schema, made from its prompt by the demo's rules.
+// output is what the request is answered with by itself.
 func (r request) output() string {
-	prompt := ""
+	prompt, system := "", ""
 	if len(r.Messages) > 0 && len(r.Messages[0].Content) > 0 {
 		prompt = r.Messages[0].Content[0].Text
 	}
-	input, err := json.Marshal(map[string]string{"text": prompt})
-	if err != nil {
-		return "{}"
+	if len(r.System) > 0 {
+		system = r.System[0].Text
 	}
-	out, err := demo.Print(r.task(), input, r.schema())
-	if err != nil {
-		return "{}"
-	}
-	return string(out)
+	return providertest.Answer(r.task(), system, prompt, r.schema())
 }
 
 // task tells the shipped tasks by their schemas: no request of this API names its task.

@@ -20,7 +20,6 @@ import (
 	"github.com/tidwall/gjson"
 	"google.golang.org/genai"
 
-	"github.com/docket-gateway/docket/providers/demo"
 	"github.com/docket-gateway/docket/providers/providertest"
 	"github.com/docket-gateway/docket/providers/providertest/sdkwire"
 )
@@ -58,7 +57,7 @@ func read(body []byte) request {
 	return r
 }
 
-// output is a document that keeps the request's schema, made from its prompt by the demo's rules.
+// output is what the request is answered with by itself.
 func output(body []byte) string {
 	var raw struct {
 		GenerationConfig struct {
@@ -74,15 +73,11 @@ func output(body []byte) string {
 	case properties.Get("category").Exists():
 		task = "triage"
 	}
-	input, err := json.Marshal(map[string]string{"text": read(body).Contents[0].Parts[0].Text})
-	if err != nil {
-		return "{}"
+	req, system := read(body), ""
+	if c := req.SystemInstruction; c != nil && len(c.Parts) > 0 {
+		system = c.Parts[0].Text
 	}
-	out, err := demo.Print(task, input, raw.GenerationConfig.ResponseJSONSchema)
-	if err != nil {
-		return "{}"
-	}
-	return string(out)
+	return providertest.Answer(task, system, req.Contents[0].Parts[0].Text, raw.GenerationConfig.ResponseJSONSchema)
 }
 
 // check refuses what the API would not take.

@@ -16,7 +16,6 @@ import (
 	openai "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
-	"github.com/docket-gateway/docket/providers/demo"
 	"github.com/docket-gateway/docket/providers/providertest"
 	"github.com/docket-gateway/docket/providers/providertest/sdkwire"
 )
@@ -69,17 +68,19 @@ func (r request) prompt() string {
 	return r.Input
 }
 
-// output is a document that keeps the request's schema, made from its prompt by the demo's rules.
+func (r request) system() string {
+	for _, m := range r.Messages {
+		if m.Role == "system" || m.Role == "developer" {
+			return m.Content
+		}
+	}
+	words, _ := r.Instructions.(string)
+	return words
+}
+
+// output is what the request is answered with by itself.
 func (r request) output() string {
-	input, err := json.Marshal(map[string]string{"text": r.prompt()})
-	if err != nil {
-		return "{}"
-	}
-	out, err := demo.Print(r.format().Name, input, r.format().Schema)
-	if err != nil {
-		return "{}"
-	}
-	return string(out)
+	return providertest.Answer(r.format().Name, r.system(), r.prompt(), r.format().Schema)
 }
 
 func modelOf(_ *http.Request, body []byte) string { return read(body).Model }
