@@ -41,6 +41,7 @@ type Case struct {
 type Suite struct {
 	Task  *tasks.Definition
 	Cases []Case // in order of name
+	Dir   string // the task's folder on disk, for what is written beside the cases; empty: it is built in
 
 	own string // task version of the folder that the cases and their goldens come from
 }
