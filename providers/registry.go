@@ -32,6 +32,8 @@ type Target struct {
 type Registry struct {
 	targets []Target
 	byID    map[string]int
+	detours []func(Detour) (Target, error) // by target
+	secrets []func() Secret                // by target; functions, so that printing a registry shows none
 }
 
 // NewRegistry checks every configuration and builds its sender with the factory of its kind. It returns all mistakes
@@ -60,29 +62,42 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 		if bad {
 			continue
 		}
-		counters, err := newTokenizers(c, path)
+		built, err := newTargets(c, path, factory)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		sender, err := factory(c)
-		if err != nil {
-			errs = append(errs, underPath(path, err))
-			continue
-		}
-		sender = Secret(c.APIKey).keep(sender)
-		public := c
-		public.APIKey = ""
-		for n, m := range c.Models {
-			id := c.Name + "/" + m.Name
-			r.byID[id] = len(r.targets)
-			r.targets = append(r.targets, Target{ID: id, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[n]})
+		for n, t := range built {
+			r.byID[t.ID] = len(r.targets)
+			r.targets = append(r.targets, t)
+			r.detours = append(r.detours, func(d Detour) (Target, error) { return d.build(c, n, factory) })
+			r.secrets = append(r.secrets, func() Secret { return Secret(c.APIKey) })
 		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	return r, nil
+}
+
+// newTargets builds a provider's targets, in the order of its models, which share one sender.
+func newTargets(c Config, path string, factory Factory) ([]Target, error) {
+	counters, err := newTokenizers(c, path)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := factory(c)
+	if err != nil {
+		return nil, underPath(path, err)
+	}
+	sender = Secret(c.APIKey).keep(sender)
+	public := c
+	public.APIKey = ""
+	list := make([]Target, len(c.Models))
+	for n, m := range c.Models {
+		list[n] = Target{ID: c.Name + "/" + m.Name, Provider: c.Name, Model: m, Config: public, Sender: sender, Tokenizer: counters[n]}
+	}
+	return list, nil
 }
 
 // newTokenizers returns one for each model, nil where none is configured.
