@@ -131,11 +131,11 @@ func (c *collection) askCase(ctx context.Context, into *CaseEvidence, one Case) 
 	into.Case = one
 	ep, took := c.ev.Endpoint, func(string) (time.Duration, bool) { return 0, false }
 	if c.Mode != report.Live {
-		w, err := c.deps.Wires.Open(ctx, s, one, ep, c.Mode)
-		if err != nil {
-			return err //nolint:wrapcheck // names the recording
+		w, failed := c.deps.Wires.Open(ctx, s, one, ep, c.Mode)
+		if failed != nil {
+			return failed
 		}
-		defer func() { err = errors.Join(err, w.Close()) }()
+		defer func() { err = errors.Join(err, w.Close()) }() // err is what the function returns
 		ep, took = w.Endpoint(), w.Took
 	}
 	into.Prompt, into.PromptChecks, into.Sendable = checkPrompt(ctx, s, one, ep)
