@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/cassette"
 	"github.com/docket-gateway/docket/contracts/command"
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
@@ -233,7 +234,9 @@ func (p *program) contracts() *cobra.Command {
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
-				runner := contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(ps.registry), RanBy: whoami()})
+				runner := contracts.NewRunner(contracts.Deps{
+					Targets: contracts.FromRegistry(ps.registry), Wires: cassette.New(cassette.Options{Registry: ps.registry}), RanBy: whoami(),
+				})
 				p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
 				return nil
 			})
