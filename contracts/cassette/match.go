@@ -55,7 +55,7 @@ func difference(r *http.Request, recorded vcr.Request) string {
 	if list := golden.Compare(golden.Mode{Kind: golden.ModeExact}, "", want, got); len(list) > 0 {
 		return "the body at " + golden.Shorten(list[0].Pointer)
 	}
-	return "the order of keys in the body"
+	return "how the body is written: the order of its keys or its spaces"
 }
 
 // bodyOf reads a request's body and leaves it to be read again.
