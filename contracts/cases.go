@@ -41,9 +41,14 @@ type Case struct {
 type Suite struct {
 	Task  *tasks.Definition
 	Cases []Case // in order of name
+	Dir   string // the task's folder on disk, for what is written beside the cases; empty: it is built in
 
-	own string // task version of the folder that the cases and their goldens come from
+	own   string // task version of the folder that the cases and their goldens come from
+	files fs.FS  // the task's folder
 }
+
+// Files is the folder of the suite's task, wherever that lies, to read what was recorded beside the cases.
+func (s Suite) Files() fs.FS { return s.files }
 
 // LoadSuites loads every task folder directly under the root of fsys with its cases, in order of name.
 func LoadSuites(fsys fs.FS) ([]Suite, error) {
@@ -77,7 +82,11 @@ func LoadSuite(fsys fs.FS, dir string, task *tasks.Definition) (Suite, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Suite{}, &tasks.Error{File: folder, Err: err}
 	}
-	s := Suite{Task: task, own: task.Digest}
+	files, err := fs.Sub(fsys, dir)
+	if err != nil {
+		return Suite{}, &tasks.Error{File: dir, Err: err}
+	}
+	s := Suite{Task: task, own: task.Digest, files: files}
 	var errs []error
 	var names []string
 	for _, e := range entries {
@@ -210,26 +219,41 @@ func (c Case) checkInput(task *tasks.Definition) error {
 	return errors.Join(errs...)
 }
 
+// Digest is "sha256:" and 64 hex digits over the case alone, without what is recorded for it.
+func (c Case) Digest() (string, error) {
+	return digest(c.digestible(nil))
+}
+
+// digestibleCase has no difference between what is left out and what is empty.
+type digestibleCase struct {
+	Name    string            `json:"name"`
+	Input   json.RawMessage   `json:"input"`
+	Assert  []string          `json:"assert"`
+	Compare map[string]string `json:"compare"`
+	Goldens json.RawMessage   `json:"goldens"`
+}
+
+func (c Case) digestible(goldens json.RawMessage) digestibleCase {
+	d := digestibleCase{c.Name, c.Input, append([]string{}, c.written.Assert...), map[string]string{}, goldens}
+	maps.Copy(d.Compare, c.written.Compare)
+	return d
+}
+
 // CasesDigest is "sha256:" and 64 hex digits over all cases and over what is recorded for them at the target.
 func (s Suite) CasesDigest(target string) (string, error) {
-	type entry struct {
-		Name    string            `json:"name"`
-		Input   json.RawMessage   `json:"input"`
-		Assert  []string          `json:"assert"`
-		Compare map[string]string `json:"compare"`
-		Goldens json.RawMessage   `json:"goldens"`
-	}
-	list := make([]entry, len(s.Cases))
+	list := make([]digestibleCase, len(s.Cases))
 	for i, c := range s.Cases {
 		goldens, err := c.Goldens.digestible(target)
 		if err != nil {
 			return "", err
 		}
-		// Left out and empty are the same case.
-		list[i] = entry{c.Name, c.Input, append([]string{}, c.written.Assert...), map[string]string{}, goldens}
-		maps.Copy(list[i].Compare, c.written.Compare)
+		list[i] = c.digestible(goldens)
 	}
-	raw, err := json.Marshal(list)
+	return digest(list)
+}
+
+func digest(v any) (string, error) {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}

@@ -81,6 +81,9 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownTarget, target)
 	}
+	if o.Mode != report.Live {
+		o.Journal = nil // what it has would be missing in the recording
+	}
 	if o.Runs == 0 {
 		o.Runs = s.Task.Contract.Runs
 	}
@@ -126,34 +129,36 @@ func (c *collection) collectCase(ctx context.Context, into *CaseEvidence, one Ca
 func (c *collection) askCase(ctx context.Context, into *CaseEvidence, one Case) (err error) {
 	s := c.ev.Suite
 	into.Case = one
-	into.Prompt, into.PromptChecks, into.Sendable = checkPrompt(ctx, s, one, c.ev.Endpoint)
+	ep, took := c.ev.Endpoint, func(string) (time.Duration, bool) { return 0, false }
+	if c.Mode != report.Live {
+		w, failed := c.deps.Wires.Open(ctx, s, one, ep, c.Mode)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, w.Close()) }() // err is what the function returns
+		ep, took = w.Endpoint(), w.Took
+	}
+	into.Prompt, into.PromptChecks, into.Sendable = checkPrompt(ctx, s, one, ep)
 	if !into.Sendable {
 		c.done(c.steps())
 		return nil
-	}
-	ep, took := c.ev.Endpoint, func(string) (time.Duration, bool) { return 0, false }
-	if c.Mode != report.Live {
-		w, err := c.deps.Wires.Open(ctx, s, one, ep, c.Mode)
-		if err != nil {
-			return err //nolint:wrapcheck // names the recording
-		}
-		defer func() { err = errors.Join(err, w.Close()) }()
-		ep, took = w.Endpoint(), w.Took
 	}
 	into.Runs = make([]Answer, c.ev.RunCount)
 	into.Canary = newCanary(s.Task, one)
 	var wg sync.WaitGroup
 	for n := range c.ev.RunCount {
 		wg.Go(func() {
-			into.Runs[n] = c.step(ctx, one, fmt.Sprintf("run %d", n+1), func() Answer { return c.send(ctx, ep, runRequest(s, one, into.Prompt, ep), took) })
+			into.Runs[n] = c.step(ctx, one, fmt.Sprintf("run %d", n+1), func(ctx context.Context) Answer { return c.send(ctx, ep, runRequest(s, one, into.Prompt, ep), took) })
 		})
 	}
 	wg.Go(func() {
-		into.Answer = c.step(ctx, one, "canary", func() Answer { return c.send(ctx, ep, into.Canary.request(s, one, into.Prompt, ep), took) })
+		into.Answer = c.step(ctx, one, "canary", func(ctx context.Context) Answer {
+			return c.send(ctx, ep, into.Canary.request(s, one, into.Prompt, ep), took)
+		})
 	})
 	if c.deps.RoundTrips != nil {
 		wg.Go(func() {
-			into.Trip = c.step(ctx, one, "round trip", func() Answer {
+			into.Trip = c.step(ctx, one, "round trip", func(ctx context.Context) Answer {
 				trip, err := c.deps.RoundTrips.RoundTrip(ctx, s, one, ep)
 				if err != nil && ctx.Err() == nil {
 					c.cancel(fmt.Errorf("case %q, round trip: %w", one.Name, err))
@@ -188,7 +193,7 @@ func (c *collection) done(steps int) {
 }
 
 // step does one thing that costs a request, unless the journal has it already. Nothing is begun once the collection has ended.
-func (c *collection) step(ctx context.Context, one Case, name string, ask func() Answer) Answer {
+func (c *collection) step(ctx context.Context, one Case, name string, ask func(context.Context) Answer) Answer {
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
 	if ctx.Err() != nil {
@@ -206,7 +211,7 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func()
 		c.cancel(err)
 		return Answer{}
 	}
-	a := ask()
+	a := ask(withStep(ctx, name))
 	settle(a.Outcome.Usage)
 	// What an interruption ended is no answer.
 	if c.Journal != nil && ctx.Err() == nil {

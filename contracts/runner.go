@@ -37,9 +37,10 @@ type Targets interface {
 
 // Wires stand between an adapter and its provider, to record what is said or to say it again.
 type Wires interface {
-	// Open returns the endpoint over which one case's requests go in the mode, which is record or replay. The endpoint is of use
-	// until it is closed; closing says whether everything could be recorded or replayed. A missing or stale recording is an
-	// error, of Open, of Close, or both.
+	// Open returns the endpoint over which one case's requests go in the mode, which is record or replay, those of a tokenizer that
+	// asks the provider among them. The endpoint is of use until it is closed; closing says whether everything could be recorded or
+	// replayed. A missing or stale recording is an error, of Open, of Close, or both. A ctx that has ended by then was interrupted:
+	// nothing is whole.
 	Open(ctx context.Context, s Suite, c Case, ep Endpoint, mode report.Mode) (Wire, error)
 }
 
@@ -98,6 +99,20 @@ func NewRunner(d Deps) *Runner {
 	return &Runner{deps: d}
 }
 
+// stepKey is where a context keeps its step.
+type stepKey struct{}
+
+func withStep(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, stepKey{}, name)
+}
+
+// StepOf tells in the course of which step of its case a request is made: "run 1", "canary", "round trip". It is empty where
+// the context did not come through.
+func StepOf(ctx context.Context) string {
+	name, _ := ctx.Value(stepKey{}).(string)
+	return name
+}
+
 // Options of one run.
 type Options struct {
 	Mode        report.Mode // empty: live
@@ -105,7 +120,7 @@ type Options struct {
 	Concurrency int         // requests at once; 0: DefaultConcurrency
 	Progress    Progress    // may be nil
 	Spending    *Spending   // nil: no cap
-	Journal     Journal     // nil: nothing is taken up again
+	Journal     Journal     // of live runs, the others ignore it: a recording is made whole; nil: nothing is taken up again
 }
 
 // Progress hears of a run from several goroutines.

@@ -11,13 +11,21 @@ func (r *Registry) At(target, baseURL string) (Target, error) {
 
 // With is At for any other change. The change is not shown the key, and the provider's name and models are not its to change.
 func (r *Registry) With(target string, change func(*Config)) (Target, error) {
+	return r.rebuild(target, "", change)
+}
+
+// rebuild is With under another key, if one is given.
+func (r *Registry) rebuild(target, key string, change func(*Config)) (Target, error) {
 	t, ok := r.Lookup(target)
 	if !ok {
 		return Target{}, fmt.Errorf("%s is not configured", target)
 	}
 	c := t.Config
 	change(&c)
-	c.Name, c.Kind, c.Models, c.APIKey = t.Config.Name, t.Config.Kind, t.Config.Models, r.secrets[t.Config.Name]
+	if key == "" {
+		key = string(r.secrets[t.Provider]())
+	}
+	c.Name, c.Kind, c.Models, c.APIKey = t.Config.Name, t.Config.Kind, t.Config.Models, key
 	if err := c.Validate(target); err != nil {
 		return Target{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/docket-gateway/docket/contracts"
@@ -163,15 +164,20 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 func loadSuites(cfg *config.Config) ([]contracts.Suite, error) {
 	var all []contracts.Suite
 	for _, dir := range cfg.Tasks {
-		fsys := os.DirFS(dir)
+		fsys, onDisk := os.DirFS(dir), true
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && slices.Equal(cfg.Tasks, config.Default().Tasks) {
-			fsys = contracts.ShippedTasks()
+			fsys, onDisk = contracts.ShippedTasks(), false
 		}
 		suites, err := contracts.LoadSuites(fsys)
 		if err != nil {
 			return nil, fmt.Errorf("load tasks from %s: %w", dir, err)
 		}
-		all = append(all, suites...)
+		for _, s := range suites {
+			if onDisk {
+				s.Dir = filepath.Join(dir, s.Task.Name)
+			}
+			all = append(all, s)
+		}
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no task in %v", cfg.Tasks)

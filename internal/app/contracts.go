@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/cassette"
 	"github.com/docket-gateway/docket/contracts/faults"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/graph"
@@ -20,7 +21,8 @@ func (p *parts) withRunner(ranBy string, now clock, use func(*contracts.Runner) 
 		Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), Graph: p.graphOptions(), Logger: p.log,
 	})
 	runner := contracts.NewRunner(contracts.Deps{
-		Targets: contracts.FromRegistry(p.registry), RoundTrips: trips, Faults: faults.New(p.registry), RanBy: ranBy, Now: now,
+		Targets: contracts.FromRegistry(p.registry), Wires: cassette.New(cassette.Options{Registry: p.registry}),
+		RoundTrips: trips, Faults: faults.New(p.registry), RanBy: ranBy, Now: now,
 	})
 	return errors.Join(use(runner), trips.Close())
 }
