@@ -19,7 +19,7 @@ const (
 	CodeRoundTripRequired  = "ROUND_TRIP_REQUIRED"  // contract.require_roundtrip, at a target that cannot show it
 	CodeControlTokens      = "CONTROL_TOKENS"       // text of users becomes control tokens
 	CodePromptChanged      = "PROMPT_CHANGED"       // it is not the golden's
-	CodeTokenizerLosesText = "TOKENIZER_LOSES_TEXT" // decoded tokens are not the text
+	CodeTokenizerLosesText = "TOKENIZER_LOSES_TEXT" //nolint:gosec // tokens of text: decoded, they are not the text
 )
 
 // checkPrompt renders the case's prompt and takes it through the target's tokenizer. sendable is false if no request can be made

@@ -165,7 +165,7 @@ func (w *writer) quoted(s string) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(s) == nil {
+	if err := enc.Encode(s); err == nil {
 		w.text(strings.TrimSuffix(b.String(), "\n"))
 	}
 }

@@ -87,6 +87,14 @@ func (a Assertion) String() string {
 	return a.expr
 }
 
+// ended is for cel-go, which looks at every MaxSteps-th step of a loop whether its context has ended: so that one ends there, whatever
+// the machine's speed. cel-go's own limit, by cost, takes time that grows with the square of the steps.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // Check returns "" if the assertion holds for the JSON texts, else in at most MaxProblem characters what its parts came out as. What
 // cannot be evaluated for this output, say since a key is not there, does not hold: a gate must not stay open for it. The error is
 // ErrNotBool, or says that the input cannot be read.
@@ -97,12 +105,8 @@ func (a Assertion) Check(input, output json.RawMessage) (problem string, err err
 	}
 	out, err := fromJSON(output)
 	if err != nil {
-		return shorten("cannot be evaluated: the output: "+err.Error(), MaxProblem), nil
+		return shorten("cannot be evaluated: the output: "+err.Error(), MaxProblem), nil //nolint:nilerr // that is what is said
 	}
-	// cel-go looks at every MaxSteps-th step whether the context has ended. This one has, so a loop ends there whatever the machine's
-	// speed: its own limit by cost takes time that grows with the square of the steps.
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
 	result, details, err := a.program.ContextEval(ended, map[string]any{"input": in, "output": out})
 	if err != nil {
 		return a.explain(details.State(), "cannot be evaluated: "+reason(err)), nil
