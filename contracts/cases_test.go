@@ -3,9 +3,11 @@ package contracts_test
 import (
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/golden"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
 
@@ -18,10 +20,13 @@ func TestLoadSuites(t *testing.T) {
 		require.Len(t, s.Cases, 2)
 		require.Equal(t, "one", s.Cases[0].Name)
 		require.JSONEq(t, `{"text": "eins"}`, string(s.Cases[0].Input))
-		require.Equal(t, []string{"output.echo == input.text"}, s.Cases[0].Assert)
-		require.Equal(t, map[string]string{"/echo": "exact", "": "structure", "/inner/n": "tolerance:0.01"}, s.Cases[0].Compare)
+		require.Len(t, s.Cases[0].Assert, 2)
+		require.Equal(t, "output.kind == 'plain'", s.Cases[0].Assert[0].String())
+		require.Equal(t, map[string]golden.Mode{"/echo": {Kind: golden.ModeExact}, "": {Kind: golden.ModeStructure},
+			"/inner/n": {Kind: golden.ModeTolerance, Tolerance: decimal.New(1, -2)}}, s.Cases[0].Compare)
 		require.Equal(t, "two", s.Cases[1].Name)
-		require.Regexp(t, `^sha256:[0-9a-f]{64}$`, s.CasesDigest)
+		require.Empty(t, s.Cases[1].Assert)
+		require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digestOf(t, s, "a/b"))
 	})
 
 	t.Run("RefusesBadCasesByFile", func(t *testing.T) {
@@ -33,6 +38,9 @@ func TestLoadSuites(t *testing.T) {
 			{"input against the schema", `{"input": {"text": 1}}`, "/input/text"},
 			{"undeclared key in the input", `{"input": {"text": "a", "more": 1}}`, "/input"},
 			{"empty assertion", `{"input": {"text": "a"}, "assert": [" "]}`, "assert[0]: is empty"},
+			{"assertion that does not compile", `{"input": {"text": "a"}, "assert": ["true", "output.a =="]}`, "assert[1]: at line 1, column 12: Syntax error"},
+			{"assertion with an unknown name", `{"input": {"text": "a"}, "assert": ["answer.a == 1"]}`, "assert[0]: at line 1, column 1: undeclared reference to 'answer'"},
+			{"assertion that is no question", `{"input": {"text": "a"}, "assert": ["size(output.a)"]}`, "assert[0]: at line 1, column 1: the assertion does not give true or false"},
 			{"assertion that is no text", `{"input": {"text": "a"}, "assert": [1]}`, "cannot unmarshal"},
 			{"unknown comparison", `{"input": {"text": "a"}, "compare": {"/echo": "same"}}`, `compare["/echo"]: must be exact`},
 			{"bad pointer", `{"input": {"text": "a"}, "compare": {"echo": "exact"}}`, `compare["echo"]: the key is not a JSON pointer`},
@@ -64,7 +72,7 @@ func TestLoadSuites(t *testing.T) {
 		require.NoError(t, err)
 		require.Same(t, older, got.Task)
 		require.Equal(t, s.Cases, got.Cases)
-		require.Equal(t, s.CasesDigest, got.CasesDigest)
+		require.Equal(t, digestOf(t, s, "a/b"), digestOf(t, got, "a/b"))
 
 		other, err := tasks.Load(folder(map[string]string{"echo/input.schema.json": `{"required": ["words"]}`}), "echo")
 		require.NoError(t, err)
@@ -72,27 +80,79 @@ func TestLoadSuites(t *testing.T) {
 		require.ErrorContains(t, err, `case "one" does not fit`)
 	})
 
-	t.Run("DigestFollowsTheCasesAndNothingElse", func(t *testing.T) {
+	t.Run("DigestFollowsTheCasesAndWhatIsRecordedAtTheTarget", func(t *testing.T) {
 		t.Parallel()
-		want := suite(t, nil).CasesDigest
+		want := digestOf(t, recorded(t, nil), "a/b")
 		for name, changes := range map[string]map[string]string{
 			"form":                  {"echo/cases/two.json": "{\n \"input\" : {\"text\": \"zwei\"}, \"assert\": [], \"compare\": {}}"},
-			"a golden beside":       {"echo/cases/two.golden.json": "[]"},
 			"notes":                 {"echo/cases/README.md": "x"},
+			"a golden of others":    {"echo/cases/two.c@d.golden.json": `{"values": {"/echo": 1}}`},
+			"a prompt of others":    {"echo/cases/two.c@d.prompt.golden": "x"},
 			"a byte of the prompts": {"echo/system.tmpl": "obey."},
 		} {
-			require.Equal(t, want, suite(t, changes).CasesDigest, name)
+			got := load(t, with(t, recordedFiles(t), changes))
+			require.Equal(t, want, digestOf(t, got, "a/b"), name)
 		}
 		for name, changes := range map[string]map[string]string{
-			"an input":     {"echo/cases/two.json": `{"input": {"text": "zwo"}}`},
-			"an assertion": {"echo/cases/two.json": `{"input": {"text": "zwei"}, "assert": ["true"]}`},
-			"a comparison": {"echo/cases/two.json": `{"input": {"text": "zwei"}, "compare": {"": "exact"}}`},
-			"a new case":   {"echo/cases/three.json": `{"input": {"text": "drei"}}`},
-			"a name":       {"echo/cases/two.json": "", "echo/cases/zwei.json": `{"input": {"text": "zwei"}}`},
+			"an input":          {"echo/cases/two.json": `{"input": {"text": "zwo"}}`},
+			"an assertion":      {"echo/cases/two.json": `{"input": {"text": "zwei"}, "assert": ["true"]}`},
+			"a comparison":      {"echo/cases/two.json": `{"input": {"text": "zwei"}, "compare": {"": "exact"}}`},
+			"a new case":        {"echo/cases/three.json": `{"input": {"text": "drei"}}`},
+			"the shared golden": {"echo/cases/two.golden.json": `{"structure": []}`},
+			"a golden":          {"echo/cases/two.a@b.golden.json": `{"values": {"/echo": 1}}`},
+			"a prompt's golden": {"echo/cases/two.a@b.prompt.golden": "x"},
 		} {
-			require.NotEqual(t, want, suite(t, changes).CasesDigest, name)
+			got := load(t, with(t, recordedFiles(t), changes))
+			require.NotEqual(t, want, digestOf(t, got, "a/b"), name)
 		}
 	})
+
+	t.Run("FindsGoldens", func(t *testing.T) {
+		t.Parallel()
+		s := suite(t, map[string]string{
+			"echo/cases/one.golden.json":                  `{"structure": [{"pointer": "", "type": "object"}], "values": {"/inner/n": 2}}`,
+			"echo/cases/one.a@vendor%2Fb.2.golden.json":   `{"values": {"/echo": "y"}}`,
+			"echo/cases/one.a@vendor%2Fb.2.prompt.golden": "=== system",
+			"echo/cases/one.more.json":                    `{"input": {"text": "a"}}`,
+			"echo/cases/one.more.a@b.prompt.golden":       "longer",
+			"echo/cases/one.more.golden.json":             `{"structure": []}`,
+		})
+		require.Equal(t, "one", s.Cases[0].Name)
+		g := s.Cases[0].Goldens
+		require.Equal(t, []golden.Node{{Type: "object"}}, g.Shared.Structure)
+		require.JSONEq(t, "2", string(g.Shared.Values["/inner/n"]))
+		require.Len(t, g.Targets, 1)
+		require.JSONEq(t, `"y"`, string(g.Targets["a/vendor/b.2"].Values["/echo"]))
+		require.Equal(t, "=== system", *g.Targets["a/vendor/b.2"].Prompt)
+		require.Equal(t, "one.more", s.Cases[1].Name)
+		require.Equal(t, "longer", *s.Cases[1].Goldens.Targets["a/b"].Prompt)
+		require.NotNil(t, s.Cases[1].Goldens.Shared)
+		require.Nil(t, s.Cases[2].Goldens.Shared)
+	})
+
+	t.Run("RefusesBadGoldensByFile", func(t *testing.T) {
+		t.Parallel()
+		for file, tc := range map[string]struct{ content, want string }{
+			"three.golden.json":       {`{}`, "belongs to no case"},
+			"one.a.golden.json":       {`{}`, "belongs to no case"},
+			"one.prompt.golden":       {"x", "belongs to no case"},
+			"three.a@b.prompt.golden": {"x", "belongs to no case"},
+			"one.golden.json":         {`{"structur": []}`, "unknown field"},
+			"two.golden.json":         {`{"structure": [], "structure": []}`, "The key is repeated in its object."},
+			"two.a@b.golden.json":     {`[]`, "cannot unmarshal"},
+		} {
+			_, err := contracts.LoadSuites(folder(map[string]string{"echo/cases/" + file: tc.content}))
+			require.ErrorContains(t, err, "echo/cases/"+file+": ")
+			require.ErrorContains(t, err, tc.want, file)
+		}
+	})
+}
+
+func digestOf(t *testing.T, s contracts.Suite, target string) string {
+	t.Helper()
+	d, err := s.CasesDigest(target)
+	require.NoError(t, err)
+	return d
 }
 
 func TestShippedTasks(t *testing.T) {

@@ -152,7 +152,7 @@ func checkMeaning(one Case, output []byte) (report.Check, error) {
 			return report.Check{}, fmt.Errorf("assert[%d]: %w", i, err)
 		}
 		if problem != "" {
-			problems = append(problems, report.Problem{Expected: assertion.String(), Got: problem})
+			problems = append(problems, report.Problem{Pointer: fmt.Sprintf("assert[%d]", i), Expected: assertion.String(), Got: problem})
 		}
 	}
 	if len(problems) > 0 {

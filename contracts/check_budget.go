@@ -3,6 +3,7 @@ package contracts
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -65,7 +66,7 @@ func checkCost(ev *Evidence, c *report.Case) report.Check {
 	}
 	most, err := decimal.NewFromString(bound)
 	if err != nil {
-		return failed(report.CheckBudget, "cost", CodeCostUnknown, []report.Problem{{Expected: "a bound that is a number", Got: bound}})
+		return failed(report.CheckBudget, "cost", CodeCostUnknown, []report.Problem{{Pointer: "cost", Expected: "a bound that is a number", Got: bound}})
 	}
 	var problems []report.Problem
 	code, answered := "", false
@@ -78,7 +79,7 @@ func checkCost(ev *Evidence, c *report.Case) report.Check {
 		switch {
 		case err != nil:
 			code = CodeCostUnknown
-			problems = append(problems, report.Problem{Expected: "a cost, since the task bounds it", Got: fmt.Sprintf("no price or no usage in run %d", run.Number)})
+			problems = append(problems, report.Problem{Pointer: "cost", Expected: "one that is known, since the task bounds it", Got: fmt.Sprintf("no price or no usage in run %d", run.Number)})
 		case cost.GreaterThan(most):
 			if code == "" {
 				code = CodeTooExpensive
@@ -140,7 +141,7 @@ func checkRoundTrip(task *tasks.Definition, in *CaseEvidence) report.Check {
 		return notRun("this runner makes no round trips", report.CheckRoundTrip)[0]
 	}
 	if t.State != "SUCCEEDED" || t.Read == nil {
-		return failed(report.CheckRoundTrip, "", t.Code, []report.Problem{{Expected: "a job that is SUCCEEDED with a result", Got: fmt.Sprintf("one that is %s %s", t.State, t.Code)}})
+		return failed(report.CheckRoundTrip, "", t.Code, []report.Problem{{Pointer: "the job", Expected: "one that is SUCCEEDED with a result", Got: strings.TrimSpace(t.State + " " + t.Code)}})
 	}
 	if issues := task.OutputSchema.ValidateOutput(t.Read); len(issues) > 0 {
 		return failed(report.CheckRoundTrip, "", CodeOutputInvalid, []report.Problem{{Pointer: issues[0].Pointer, Expected: issues[0].Message, Got: kindAt(t.Read, issues[0].Pointer)}})

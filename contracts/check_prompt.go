@@ -19,7 +19,7 @@ const (
 	CodeRoundTripRequired  = "ROUND_TRIP_REQUIRED"  // contract.require_roundtrip, at a target that cannot show it
 	CodeControlTokens      = "CONTROL_TOKENS"       // text of users becomes control tokens
 	CodePromptChanged      = "PROMPT_CHANGED"       // it is not the golden's
-	CodeTokenizerLosesText = "TOKENIZER_LOSES_TEXT" // decoded tokens are not the text
+	CodeTokenizerLosesText = "TOKENIZER_LOSES_TEXT" //nolint:gosec // tokens of text: decoded, they are not the text
 )
 
 // checkPrompt renders the case's prompt and takes it through the target's tokenizer. sendable is false if no request can be made
@@ -28,7 +28,7 @@ func checkPrompt(ctx context.Context, s Suite, one Case, ep Endpoint) (prompt ta
 	prompt, err := s.Task.Render(one.Input)
 	if err != nil {
 		return prompt, []report.Check{failed(report.CheckPrompt, "rendering", CodePromptNotRendered,
-			[]report.Problem{{Expected: "a prompt", Got: err.Error()}})}, false
+			[]report.Problem{{Pointer: "the prompt", Expected: "one that renders", Got: err.Error()}})}, false
 	}
 	window, fits := checkWindow(ctx, s.Task, prompt, ep.Target)
 	checks = []report.Check{passed(report.CheckPrompt, "rendering"), window, checkPromptGolden(s, one, ep.Target.ID, prompt)}
@@ -38,10 +38,10 @@ func checkPrompt(ctx context.Context, s Suite, one Case, ep Endpoint) (prompt ta
 func checkWindow(ctx context.Context, task *tasks.Definition, prompt tasks.Prompt, t providers.Target) (c report.Check, fits bool) {
 	f, err := t.CountWindow(ctx, prompt.System, prompt.User, task.MaxOutputTokens)
 	if err != nil {
-		return failed(report.CheckPrompt, "window", CodeTokensNotCounted, []report.Problem{{Expected: "a count of the prompt's tokens", Got: err.Error()}}), false
+		return failed(report.CheckPrompt, "window", CodeTokensNotCounted, []report.Problem{{Pointer: "the prompt", Expected: "a count of its tokens", Got: err.Error()}}), false
 	}
 	if f != nil {
-		return failed(report.CheckPrompt, "window", f.Code, []report.Problem{{Expected: "a prompt that fits beside the longest answer", Got: f.Message}}), false
+		return failed(report.CheckPrompt, "window", f.Code, []report.Problem{{Pointer: "the prompt", Expected: "one that fits beside the longest answer", Got: f.Message}}), false
 	}
 	if t.Model.ContextWindow == 0 {
 		return report.Check{Name: report.CheckPrompt, Aspect: "window", Status: report.NotApplicable, Message: "the model's context_window is not configured"}, true
@@ -56,13 +56,13 @@ func checkPromptGolden(s Suite, one Case, target string, prompt tasks.Prompt) re
 	t := one.Goldens.Targets[target]
 	if t == nil || t.Prompt == nil {
 		return failed(report.CheckPrompt, "golden", CodeGoldenMissing, []report.Problem{{
-			Expected: "a golden, which docket contracts run --update writes", Got: "no file " + PromptGoldenFile(one.Name, target),
+			Pointer: "the prompt", Expected: "a golden, which docket contracts run --update writes", Got: "no file " + PromptGoldenFile(one.Name, target),
 		}})
 	}
 	line, want, got, differs := firstDifference(*t.Prompt, RenderedPrompt(prompt))
 	if differs {
 		return failed(report.CheckPrompt, "golden", CodePromptChanged, []report.Problem{{
-			Expected: quote(want), Got: fmt.Sprintf("%s in line %d of the prompt", quote(got), line),
+			Pointer: "the prompt", Expected: quote(want), Got: fmt.Sprintf("%s in line %d", quote(got), line),
 		}})
 	}
 	return passed(report.CheckPrompt, "golden")
@@ -106,17 +106,17 @@ func checkTokenizer(ctx context.Context, task *tasks.Definition, prompt tasks.Pr
 	}
 	roundTrip := passed(report.CheckPrompt, "round_trip")
 	if problems, err := tokenRoundTrip(ctx, codec, prompt); err != nil {
-		roundTrip = failed(report.CheckPrompt, "round_trip", CodeTokensNotCounted, []report.Problem{{Expected: "the prompt's tokens", Got: err.Error()}})
+		roundTrip = failed(report.CheckPrompt, "round_trip", CodeTokensNotCounted, []report.Problem{{Pointer: "the prompt", Expected: "its tokens", Got: err.Error()}})
 	} else if len(problems) > 0 {
 		roundTrip = failed(report.CheckPrompt, "round_trip", CodeTokenizerLosesText, problems)
 	}
 	controls := passed(report.CheckPrompt, "controls")
 	switch taken, err := tokenizer.Controls(ctx, codec); {
 	case err != nil:
-		controls = failed(report.CheckPrompt, "controls", CodeTokensNotCounted, []report.Problem{{Expected: "the tokens of control texts", Got: err.Error()}})
+		controls = failed(report.CheckPrompt, "controls", CodeTokensNotCounted, []report.Problem{{Pointer: "the tokenizer", Expected: "the tokens of control texts", Got: err.Error()}})
 	case len(taken) > 0:
 		controls = failed(report.CheckPrompt, "controls", CodeControlTokens, []report.Problem{{
-			Expected: "text that stays text", Got: "control tokens made of " + strings.Join(taken, " "),
+			Pointer: "the tokenizer", Expected: "text that stays text", Got: "control tokens made of " + strings.Join(taken, " "),
 		}})
 	}
 	return []report.Check{roundTrip, controls}
@@ -137,7 +137,7 @@ func tokenRoundTrip(ctx context.Context, codec tokenizer.Codec, prompt tasks.Pro
 			return nil, err //nolint:wrapcheck // says which tokenizer it was
 		}
 		if line, want, got, differs := firstDifference(part.text, back); differs {
-			problems = append(problems, report.Problem{Expected: quote(want), Got: fmt.Sprintf("%s in line %d of the %s prompt", quote(got), line, part.name)})
+			problems = append(problems, report.Problem{Pointer: "the " + part.name + " prompt", Expected: quote(want), Got: fmt.Sprintf("%s in line %d", quote(got), line)})
 		}
 	}
 	return problems, nil

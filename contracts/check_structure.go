@@ -19,7 +19,7 @@ func checkStability(task *tasks.Definition, in *CaseEvidence, runs []report.Run)
 	shared := in.Case.Goldens.Shared
 	if shared == nil {
 		c := failed(report.CheckStructure, "stability", CodeGoldenMissing, []report.Problem{{
-			Expected: "a golden, which docket contracts run --update writes from the task's primary", Got: "no file " + SharedGoldenFile(in.Case.Name),
+			Pointer: "the structure", Expected: "a golden, which docket contracts run --update writes from the task's primary", Got: "no file " + SharedGoldenFile(in.Case.Name),
 		}})
 		return c
 	}

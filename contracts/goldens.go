@@ -108,7 +108,9 @@ func readGolden(fsys fs.FS, file, rest string, isPrompt bool, names []string, ou
 	name, target := rest, ""
 	if !slices.Contains(names, rest) || isPrompt {
 		ok := false
-		for _, n := range names { // a case's name may have dots, and so may a target
+		// A case's name may have dots, and so may a target: the longest name is meant.
+		longest := slices.SortedFunc(slices.Values(names), func(a, b string) int { return len(b) - len(a) })
+		for _, n := range longest {
 			after, found := strings.CutPrefix(rest, n+".")
 			if !found {
 				continue

@@ -97,7 +97,7 @@ func failed(name, aspect, code string, problems []report.Problem) (c report.Chec
 	c = report.Check{Name: name, Aspect: aspect, Status: report.Failed, Code: code, Problems: problems}
 	var parts []string
 	if more := len(problems) - maxProblems; more > 0 {
-		c.Problems = problems[:maxProblems]
+		c.Problems = problems[:maxProblems] //nolint:gosec // there are more
 		defer func() { c.Message += fmt.Sprintf("; and %d more", more) }()
 	}
 	for i := range c.Problems {

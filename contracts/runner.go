@@ -145,7 +145,7 @@ func (r *Runner) Run(ctx context.Context, s Suite, target string, o Options) (re
 	if err != nil {
 		return report.Result{}, nil, err
 	}
-	res, err := Judge(ev)
+	res, err := Judge(ev) //nolint:contextcheck // it asks nobody, and its loops end by themselves
 	if err != nil {
 		return report.Result{}, nil, err
 	}
