@@ -23,6 +23,8 @@ type Current interface {
 	// CasesDigest is the digest of the task's cases and of what is recorded for them at the target; ok is false if this process does
 	// not know them.
 	CasesDigest(task, target string) (digest string, ok bool)
+	// Parts are what these and the task version's digest are made of. They are asked for when a refusal is put in words.
+	Parts(task *tasks.Definition, target string) report.Parts
 }
 
 // Gate decides whether targets may be used as fallbacks. It is safe for concurrent use.
@@ -43,10 +45,7 @@ func New(current Current, now func() time.Time) *Gate {
 // q, so that it can be asked inside a transaction, and needs no viewer: results belong to no owner. An error means that
 // the database could not say; the caller must treat it as a refusal.
 func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition, target string) (Decision, error) {
-	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
-	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
-	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
-	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
+	w := g.want(task, target)
 	if !w.configured || !w.suite {
 		return decide(nil, nil, w, g.now()), nil
 	}
@@ -70,6 +69,15 @@ func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition,
 	return decide(latest, other, w, g.now()), nil
 }
 
+func (g *Gate) want(task *tasks.Definition, target string) want {
+	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
+	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
+	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
+	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
+	w.parts = func() report.Parts { return g.current.Parts(task, target) }
+	return w
+}
+
 // newest returns the newest result that says something about an endpoint, nil if there is none. Replays are left out here
 // and refused in decide.
 func newest(ctx context.Context, q *ent.Client, where ...predicate.ContractResult) (*stored, error) {
@@ -86,10 +94,13 @@ func newest(ctx context.Context, q *ent.Client, where ...predicate.ContractResul
 		return nil, err
 	}
 	s := &stored{
-		id: row.ID, mode: report.Mode(row.Mode), passed: row.Passed, digest: row.Digest, createdAt: row.CreatedAt,
+		id: row.ID, mode: report.Mode(row.Mode), passed: row.Passed, digest: row.Digest, createdAt: row.CreatedAt, ranBy: row.RanBy,
 		basis: report.Basis{
 			TaskVersion: row.TaskVersion, CasesDigest: row.CasesDigest, ConfigDigest: row.ConfigDigest, ChecksVersion: row.ChecksVersion,
 		},
+	}
+	if row.SignedBy != nil {
+		s.signedBy = *row.SignedBy
 	}
 	var r report.Result
 	if json.Unmarshal(row.Report, &r) == nil {
