@@ -200,7 +200,9 @@ func (r *Registry) ConfigParts(target string) map[string]json.RawMessage {
 	if !ok {
 		return nil
 	}
-	v := reflect.ValueOf(t.digestible())
+	d := t.digestible()
+	d.InputPrice, d.OutputPrice, d.CachedInputPrice = decimalPrice(d.InputPrice), decimalPrice(d.OutputPrice), decimalPrice(d.CachedInputPrice)
+	v := reflect.ValueOf(d)
 	out := make(map[string]json.RawMessage, v.NumField())
 	for i := range v.NumField() {
 		value := v.Field(i).Interface()

@@ -138,13 +138,13 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
 			CircuitBreaker:       providers.CircuitBreaker(p.CircuitBreaker),
-			ProxyFromEnvironment: p.ProxyFromEnvironment, API: p.API, Background: p.Background,
+			ProxyFromEnvironment: p.ProxyFromEnvironment, API: unlessDefault(p.API, config.APIResponses), Background: p.Background,
 			StrictSchema: p.StrictSchema.Or(p.Kind == config.KindOpenAI),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
 				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
-				StructuredOutput: m.StructuredOutput,
+				StructuredOutput: unlessDefault(m.StructuredOutput, config.StructuredNative),
 				PricePerMillion: providers.Price{
 					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),
 				},
@@ -157,6 +157,14 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 		return nil, fmt.Errorf("%w:\n  %w", config.ErrInvalid, err)
 	}
 	return r, nil
+}
+
+// unlessDefault leaves a default that is written out as empty as one that is not: contracts must not take it for a change.
+func unlessDefault(value, byDefault string) string {
+	if value == byDefault {
+		return ""
+	}
+	return value
 }
 
 // loadSuites reads the configured task folders. Where the default folder is not there, the tasks that are part of the
