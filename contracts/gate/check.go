@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts/report"
@@ -52,7 +51,7 @@ func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition,
 	// The newest result for exactly what is configured here decides, so that replicas in the middle of a rolling change of
 	// configuration do not close each other's gates. Without one, the newest for this version says what changed.
 	here := []predicate.ContractResult{contractresult.TaskVersion(task.Digest), contractresult.Target(target)}
-	latest, err := newest(ctx, q, append(slices.Clone(here), contractresult.Digest(w.basis.Digest(target)))...)
+	latest, err := newest(ctx, q, exactly(w)...)
 	if err == nil && latest == nil {
 		latest, err = newest(ctx, q, here...)
 	}
@@ -76,6 +75,12 @@ func (g *Gate) want(task *tasks.Definition, target string) want {
 	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
 	w.parts = func() report.Parts { return g.current.Parts(task, target) }
 	return w
+}
+
+// exactly is for results of what this process would use now.
+func exactly(w want) []predicate.ContractResult {
+	return []predicate.ContractResult{contractresult.TaskVersion(w.basis.TaskVersion), contractresult.Target(w.target),
+		contractresult.Digest(w.basis.Digest(w.target))}
 }
 
 // newest returns the newest result that says something about an endpoint, nil if there is none. Replays are left out here

@@ -56,7 +56,7 @@ type current struct{ config, cases string }
 func (c current) ConfigDigest(target string) (string, bool) {
 	return c.config, target != "nobody/there"
 }
-func (c current) CasesDigest(task, _ string) (string, bool)       { return c.cases, task != "unknown" }
+func (c current) CasesDigest(task, _ string) (string, bool)    { return c.cases, task != "unknown" }
 func (c current) Parts(*tasks.Definition, string) report.Parts { return nil }
 
 type bundle struct {

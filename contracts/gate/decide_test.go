@@ -121,7 +121,10 @@ func TestDecide(t *testing.T) {
 			state: Stale, reasons: []string{"The case refund was added since the result of 1 hour ago."}},
 		{name: "NamesTheCaseThatWasRemoved", latest: partly(func(b *report.Basis, p report.Parts) { b.CasesDigest = "v1"; p["case/gone"] = "sha256:x" }),
 			state: Stale, reasons: []string{"The case gone was removed since the result of 1 hour ago."}},
-		{name: "NamesTheGolden", latest: partly(func(b *report.Basis, p report.Parts) { b.CasesDigest = "v1"; p["golden/refund.golden.json"] = "sha256:x" }),
+		{name: "NamesTheGolden", latest: partly(func(b *report.Basis, p report.Parts) {
+			b.CasesDigest = "v1"
+			p["golden/refund.golden.json"] = "sha256:x"
+		}),
 			state: Stale, reasons: []string{"The golden refund.golden.json changed since the result of 1 hour ago."}},
 		{name: "NamesTheAdapter", latest: partly(func(b *report.Basis, p report.Parts) { b.ConfigDigest = "v1"; p["provider/adapter"] = "=openai/3" }),
 			state: Stale, reasons: []string{"The adapter is openai/4 now, it was openai/3 at the result of 1 hour ago."}},
