@@ -107,13 +107,13 @@ type metrics interface {
 
 // service is the life of jobs with its queues, for serving and for commands. Entries can be added at once; nothing works on
 // them before a dispatcher of this or another process does.
-func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Queue, error) {
+func (p *parts) service(n jobs.Notifier, m metrics, more ...queue.Part) (*jobs.Service, *dispatch.Queue, error) {
 	attempts := dispatch.NewQueue(dispatch.QueueOptions{Registry: p.registry, Logger: p.log})
 	hooks, err := newWebhooks(p.cfg.Webhooks, p.log, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := queue.Open(p.store, queue.Options{Logger: p.log}, attempts, hooks); err != nil {
+	if _, err := queue.Open(p.store, queue.Options{Logger: p.log}, append(more, attempts, hooks)...); err != nil {
 		return nil, nil, err
 	}
 	return jobs.New(jobs.Deps{
