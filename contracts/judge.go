@@ -13,16 +13,14 @@ import (
 // true or false.
 func Judge(ev *Evidence) (report.Result, error) {
 	s := ev.Suite
-	cases, err := s.CasesDigest(ev.Target)
+	basis, err := s.Basis(ev.Endpoint)
 	if err != nil {
 		return report.Result{}, err
 	}
 	res := report.Result{
 		Task: s.Task.Name, TaskLabel: s.Task.Version, Target: ev.Target, Mode: ev.Mode, Runs: ev.RunCount, RanBy: ev.RanBy,
 		StartedAt: ev.StartedAt, FinishedAt: ev.FinishedAt,
-		Basis: report.Basis{
-			TaskVersion: s.Task.Digest, CasesDigest: cases, ConfigDigest: ev.Endpoint.ConfigDigest, ChecksVersion: report.ChecksVersion,
-		},
+		Basis: basis,
 	}
 	for i := range ev.Cases {
 		c, err := judgeCase(ev, &ev.Cases[i])

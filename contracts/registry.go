@@ -2,7 +2,10 @@ package contracts
 
 import (
 	"fmt"
+	"maps"
 
+	"github.com/docket-gateway/docket/contracts/report"
+	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -17,25 +20,31 @@ func (r registryTargets) Endpoint(target string) (Endpoint, bool) {
 		return Endpoint{}, false
 	}
 	digest, ok := r.registry.ConfigDigest(target)
-	return Endpoint{Target: t, ConfigDigest: digest}, ok
+	return Endpoint{Target: t, ConfigDigest: digest, ConfigParts: r.registry.ConfigParts(target)}, ok
 }
 
 // Digests tells the gate what this process would use now. It does not change.
 type Digests struct {
 	registry *providers.Registry
-	cases    map[[2]string]string // by task and target: the gate is asked for every attempt
+	// By task and target: the gate is asked for every attempt.
+	cases map[[2]string]string
+	parts map[[2]string]report.Parts // of the cases
 }
 
 // NewDigests takes the configured targets and the loaded suites.
 func NewDigests(r *providers.Registry, suites []Suite) (Digests, error) {
-	d := Digests{registry: r, cases: map[[2]string]string{}}
+	d := Digests{registry: r, cases: map[[2]string]string{}, parts: map[[2]string]report.Parts{}}
 	for _, s := range suites {
 		for _, t := range r.Targets() {
 			digest, err := s.CasesDigest(t.ID)
 			if err != nil {
 				return Digests{}, fmt.Errorf("the cases of the task %s: %w", s.Task.Name, err)
 			}
-			d.cases[[2]string{s.Task.Name, t.ID}] = digest
+			key := [2]string{s.Task.Name, t.ID}
+			d.cases[key], d.parts[key] = digest, report.Parts{}
+			if err := s.caseParts(d.parts[key], t.ID); err != nil {
+				return Digests{}, fmt.Errorf("the cases of the task %s: %w", s.Task.Name, err)
+			}
 		}
 	}
 	return d, nil
@@ -51,4 +60,15 @@ func (d Digests) ConfigDigest(target string) (digest string, ok bool) {
 func (d Digests) CasesDigest(task, target string) (digest string, ok bool) {
 	digest, ok = d.cases[[2]string{task, target}]
 	return digest, ok
+}
+
+// Parts are what the digests of the task version and the two above are made of. They are put together when they are asked for.
+func (d Digests) Parts(task *tasks.Definition, target string) report.Parts {
+	parts := maps.Clone(d.parts[[2]string{task.Name, target}])
+	if parts == nil {
+		parts = report.Parts{}
+	}
+	taskParts(parts, task)
+	providerParts(parts, d.registry.ConfigParts(target))
+	return parts
 }

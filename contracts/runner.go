@@ -2,6 +2,7 @@ package contracts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -26,8 +27,9 @@ var (
 
 // Endpoint is a target that can be asked.
 type Endpoint struct {
-	Target       providers.Target // with its sender, its model's limits and its tokenizer
-	ConfigDigest string           // over the provider's configuration without secrets and the adapter's version
+	Target       providers.Target           // with its sender, its model's limits and its tokenizer
+	ConfigDigest string                     // over the provider's configuration without secrets and the adapter's version
+	ConfigParts  map[string]json.RawMessage // what that digest is made of, as providers.Registry.ConfigParts has it
 }
 
 // Targets finds endpoints by target.

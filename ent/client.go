@@ -17,6 +17,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/ent/gateevent"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/ent/owner"
@@ -34,6 +35,8 @@ type Client struct {
 	Attempt *AttemptClient
 	// ContractResult is the client for interacting with the ContractResult builders.
 	ContractResult *ContractResultClient
+	// GateEvent is the client for interacting with the GateEvent builders.
+	GateEvent *GateEventClient
 	// Job is the client for interacting with the Job builders.
 	Job *JobClient
 	// JobEvent is the client for interacting with the JobEvent builders.
@@ -55,6 +58,7 @@ func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.Attempt = NewAttemptClient(c.config)
 	c.ContractResult = NewContractResultClient(c.config)
+	c.GateEvent = NewGateEventClient(c.config)
 	c.Job = NewJobClient(c.config)
 	c.JobEvent = NewJobEventClient(c.config)
 	c.Owner = NewOwnerClient(c.config)
@@ -153,6 +157,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		config:         cfg,
 		Attempt:        NewAttemptClient(cfg),
 		ContractResult: NewContractResultClient(cfg),
+		GateEvent:      NewGateEventClient(cfg),
 		Job:            NewJobClient(cfg),
 		JobEvent:       NewJobEventClient(cfg),
 		Owner:          NewOwnerClient(cfg),
@@ -178,6 +183,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		config:         cfg,
 		Attempt:        NewAttemptClient(cfg),
 		ContractResult: NewContractResultClient(cfg),
+		GateEvent:      NewGateEventClient(cfg),
 		Job:            NewJobClient(cfg),
 		JobEvent:       NewJobEventClient(cfg),
 		Owner:          NewOwnerClient(cfg),
@@ -211,7 +217,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Attempt, c.ContractResult, c.Job, c.JobEvent, c.Owner, c.TaskVersion,
+		c.Attempt, c.ContractResult, c.GateEvent, c.Job, c.JobEvent, c.Owner,
+		c.TaskVersion,
 	} {
 		n.Use(hooks...)
 	}
@@ -221,7 +228,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Attempt, c.ContractResult, c.Job, c.JobEvent, c.Owner, c.TaskVersion,
+		c.Attempt, c.ContractResult, c.GateEvent, c.Job, c.JobEvent, c.Owner,
+		c.TaskVersion,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -234,6 +242,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Attempt.mutate(ctx, m)
 	case *ContractResultMutation:
 		return c.ContractResult.mutate(ctx, m)
+	case *GateEventMutation:
+		return c.GateEvent.mutate(ctx, m)
 	case *JobMutation:
 		return c.Job.mutate(ctx, m)
 	case *JobEventMutation:
@@ -560,6 +570,140 @@ func (c *ContractResultClient) mutate(ctx context.Context, m *ContractResultMuta
 		return (&ContractResultDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown ContractResult mutation op: %q", m.Op())
+	}
+}
+
+// GateEventClient is a client for the GateEvent schema.
+type GateEventClient struct {
+	config
+}
+
+// NewGateEventClient returns a client for the GateEvent from the given config.
+func NewGateEventClient(c config) *GateEventClient {
+	return &GateEventClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `gateevent.Hooks(f(g(h())))`.
+func (c *GateEventClient) Use(hooks ...Hook) {
+	c.hooks.GateEvent = append(c.hooks.GateEvent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `gateevent.Intercept(f(g(h())))`.
+func (c *GateEventClient) Intercept(interceptors ...Interceptor) {
+	c.inters.GateEvent = append(c.inters.GateEvent, interceptors...)
+}
+
+// Create returns a builder for creating a GateEvent entity.
+func (c *GateEventClient) Create() *GateEventCreate {
+	mutation := newGateEventMutation(c.config, OpCreate)
+	return &GateEventCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of GateEvent entities.
+func (c *GateEventClient) CreateBulk(builders ...*GateEventCreate) *GateEventCreateBulk {
+	return &GateEventCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *GateEventClient) MapCreateBulk(slice any, setFunc func(*GateEventCreate, int)) *GateEventCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &GateEventCreateBulk{err: fmt.Errorf("calling to GateEventClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*GateEventCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &GateEventCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for GateEvent.
+func (c *GateEventClient) Update() *GateEventUpdate {
+	mutation := newGateEventMutation(c.config, OpUpdate)
+	return &GateEventUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *GateEventClient) UpdateOne(_m *GateEvent) *GateEventUpdateOne {
+	mutation := newGateEventMutation(c.config, OpUpdateOne, withGateEvent(_m))
+	return &GateEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *GateEventClient) UpdateOneID(id string) *GateEventUpdateOne {
+	mutation := newGateEventMutation(c.config, OpUpdateOne, withGateEventID(id))
+	return &GateEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for GateEvent.
+func (c *GateEventClient) Delete() *GateEventDelete {
+	mutation := newGateEventMutation(c.config, OpDelete)
+	return &GateEventDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *GateEventClient) DeleteOne(_m *GateEvent) *GateEventDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *GateEventClient) DeleteOneID(id string) *GateEventDeleteOne {
+	builder := c.Delete().Where(gateevent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &GateEventDeleteOne{builder}
+}
+
+// Query returns a query builder for GateEvent.
+func (c *GateEventClient) Query() *GateEventQuery {
+	return &GateEventQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeGateEvent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a GateEvent entity by its id.
+func (c *GateEventClient) Get(ctx context.Context, id string) (*GateEvent, error) {
+	return c.Query().Where(gateevent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *GateEventClient) GetX(ctx context.Context, id string) *GateEvent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *GateEventClient) Hooks() []Hook {
+	hooks := c.hooks.GateEvent
+	return append(hooks[:len(hooks):len(hooks)], gateevent.Hooks[:]...)
+}
+
+// Interceptors returns the client interceptors.
+func (c *GateEventClient) Interceptors() []Interceptor {
+	return c.inters.GateEvent
+}
+
+func (c *GateEventClient) mutate(ctx context.Context, m *GateEventMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&GateEventCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&GateEventUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&GateEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&GateEventDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown GateEvent mutation op: %q", m.Op())
 	}
 }
 
@@ -1246,10 +1390,11 @@ func (c *TaskVersionClient) mutate(ctx context.Context, m *TaskVersionMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Attempt, ContractResult, Job, JobEvent, Owner, TaskVersion []ent.Hook
+		Attempt, ContractResult, GateEvent, Job, JobEvent, Owner, TaskVersion []ent.Hook
 	}
 	inters struct {
-		Attempt, ContractResult, Job, JobEvent, Owner, TaskVersion []ent.Interceptor
+		Attempt, ContractResult, GateEvent, Job, JobEvent, Owner,
+		TaskVersion []ent.Interceptor
 	}
 )
 

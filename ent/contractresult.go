@@ -41,7 +41,13 @@ type ContractResult struct {
 	// RanBy holds the value of the "ran_by" field.
 	RanBy string `json:"ran_by,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
-	CreatedAt    time.Time `json:"created_at,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitempty"`
+	// The id of the key whose signature was trusted; of imported results.
+	SignedBy *string `json:"signed_by,omitempty"`
+	// ImportedBy holds the value of the "imported_by" field.
+	ImportedBy *string `json:"imported_by,omitempty"`
+	// ImportedAt holds the value of the "imported_at" field.
+	ImportedAt   *time.Time `json:"imported_at,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -54,9 +60,9 @@ func (*ContractResult) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case contractresult.FieldPassed:
 			values[i] = new(sql.NullBool)
-		case contractresult.FieldID, contractresult.FieldTask, contractresult.FieldTaskVersion, contractresult.FieldTarget, contractresult.FieldConfigDigest, contractresult.FieldCasesDigest, contractresult.FieldChecksVersion, contractresult.FieldDigest, contractresult.FieldMode, contractresult.FieldRanBy:
+		case contractresult.FieldID, contractresult.FieldTask, contractresult.FieldTaskVersion, contractresult.FieldTarget, contractresult.FieldConfigDigest, contractresult.FieldCasesDigest, contractresult.FieldChecksVersion, contractresult.FieldDigest, contractresult.FieldMode, contractresult.FieldRanBy, contractresult.FieldSignedBy, contractresult.FieldImportedBy:
 			values[i] = new(sql.NullString)
-		case contractresult.FieldCreatedAt:
+		case contractresult.FieldCreatedAt, contractresult.FieldImportedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -153,6 +159,27 @@ func (_m *ContractResult) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CreatedAt = value.Time
 			}
+		case contractresult.FieldSignedBy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field signed_by", values[i])
+			} else if value.Valid {
+				_m.SignedBy = new(string)
+				*_m.SignedBy = value.String
+			}
+		case contractresult.FieldImportedBy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field imported_by", values[i])
+			} else if value.Valid {
+				_m.ImportedBy = new(string)
+				*_m.ImportedBy = value.String
+			}
+		case contractresult.FieldImportedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field imported_at", values[i])
+			} else if value.Valid {
+				_m.ImportedAt = new(time.Time)
+				*_m.ImportedAt = value.Time
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -224,6 +251,21 @@ func (_m *ContractResult) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	if v := _m.SignedBy; v != nil {
+		builder.WriteString("signed_by=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ImportedBy; v != nil {
+		builder.WriteString("imported_by=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ImportedAt; v != nil {
+		builder.WriteString("imported_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -104,6 +104,48 @@ func (_c *ContractResultCreate) SetNillableCreatedAt(v *time.Time) *ContractResu
 	return _c
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (_c *ContractResultCreate) SetSignedBy(v string) *ContractResultCreate {
+	_c.mutation.SetSignedBy(v)
+	return _c
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_c *ContractResultCreate) SetNillableSignedBy(v *string) *ContractResultCreate {
+	if v != nil {
+		_c.SetSignedBy(*v)
+	}
+	return _c
+}
+
+// SetImportedBy sets the "imported_by" field.
+func (_c *ContractResultCreate) SetImportedBy(v string) *ContractResultCreate {
+	_c.mutation.SetImportedBy(v)
+	return _c
+}
+
+// SetNillableImportedBy sets the "imported_by" field if the given value is not nil.
+func (_c *ContractResultCreate) SetNillableImportedBy(v *string) *ContractResultCreate {
+	if v != nil {
+		_c.SetImportedBy(*v)
+	}
+	return _c
+}
+
+// SetImportedAt sets the "imported_at" field.
+func (_c *ContractResultCreate) SetImportedAt(v time.Time) *ContractResultCreate {
+	_c.mutation.SetImportedAt(v)
+	return _c
+}
+
+// SetNillableImportedAt sets the "imported_at" field if the given value is not nil.
+func (_c *ContractResultCreate) SetNillableImportedAt(v *time.Time) *ContractResultCreate {
+	if v != nil {
+		_c.SetImportedAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ContractResultCreate) SetID(v string) *ContractResultCreate {
 	_c.mutation.SetID(v)
@@ -344,6 +386,18 @@ func (_c *ContractResultCreate) createSpec() (*ContractResult, *sqlgraph.CreateS
 		_spec.SetField(contractresult.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
 	}
+	if value, ok := _c.mutation.SignedBy(); ok {
+		_spec.SetField(contractresult.FieldSignedBy, field.TypeString, value)
+		_node.SignedBy = &value
+	}
+	if value, ok := _c.mutation.ImportedBy(); ok {
+		_spec.SetField(contractresult.FieldImportedBy, field.TypeString, value)
+		_node.ImportedBy = &value
+	}
+	if value, ok := _c.mutation.ImportedAt(); ok {
+		_spec.SetField(contractresult.FieldImportedAt, field.TypeTime, value)
+		_node.ImportedAt = &value
+	}
 	return _node, _spec
 }
 
@@ -448,6 +502,15 @@ func (u *ContractResultUpsertOne) UpdateNewValues() *ContractResultUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(contractresult.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.SignedBy(); exists {
+			s.SetIgnore(contractresult.FieldSignedBy)
+		}
+		if _, exists := u.create.mutation.ImportedBy(); exists {
+			s.SetIgnore(contractresult.FieldImportedBy)
+		}
+		if _, exists := u.create.mutation.ImportedAt(); exists {
+			s.SetIgnore(contractresult.FieldImportedAt)
 		}
 	}))
 	return u
@@ -698,6 +761,15 @@ func (u *ContractResultUpsertBulk) UpdateNewValues() *ContractResultUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(contractresult.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.SignedBy(); exists {
+				s.SetIgnore(contractresult.FieldSignedBy)
+			}
+			if _, exists := b.mutation.ImportedBy(); exists {
+				s.SetIgnore(contractresult.FieldImportedBy)
+			}
+			if _, exists := b.mutation.ImportedAt(); exists {
+				s.SetIgnore(contractresult.FieldImportedAt)
 			}
 		}
 	}))

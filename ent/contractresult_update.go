@@ -75,6 +75,15 @@ func (_u *ContractResultUpdate) sqlSave(ctx context.Context) (_node int, err err
 			}
 		}
 	}
+	if _u.mutation.SignedByCleared() {
+		_spec.ClearField(contractresult.FieldSignedBy, field.TypeString)
+	}
+	if _u.mutation.ImportedByCleared() {
+		_spec.ClearField(contractresult.FieldImportedBy, field.TypeString)
+	}
+	if _u.mutation.ImportedAtCleared() {
+		_spec.ClearField(contractresult.FieldImportedAt, field.TypeTime)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -173,6 +182,15 @@ func (_u *ContractResultUpdateOne) sqlSave(ctx context.Context) (_node *Contract
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.SignedByCleared() {
+		_spec.ClearField(contractresult.FieldSignedBy, field.TypeString)
+	}
+	if _u.mutation.ImportedByCleared() {
+		_spec.ClearField(contractresult.FieldImportedBy, field.TypeString)
+	}
+	if _u.mutation.ImportedAtCleared() {
+		_spec.ClearField(contractresult.FieldImportedAt, field.TypeTime)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ContractResult{config: _u.config}

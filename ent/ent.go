@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/ent/gateevent"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/ent/owner"
@@ -80,6 +81,7 @@ func checkColumn(t, c string) error {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			attempt.Table:        attempt.ValidColumn,
 			contractresult.Table: contractresult.ValidColumn,
+			gateevent.Table:      gateevent.ValidColumn,
 			job.Table:            job.ValidColumn,
 			jobevent.Table:       jobevent.ValidColumn,
 			owner.Table:          owner.ValidColumn,

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/ent/gateevent"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/ent/owner"
@@ -32,6 +33,7 @@ const (
 	// Node types.
 	TypeAttempt        = "Attempt"
 	TypeContractResult = "ContractResult"
+	TypeGateEvent      = "GateEvent"
 	TypeJob            = "Job"
 	TypeJobEvent       = "JobEvent"
 	TypeOwner          = "Owner"
@@ -2754,6 +2756,9 @@ type ContractResultMutation struct {
 	appendreport   json.RawMessage
 	ran_by         *string
 	created_at     *time.Time
+	signed_by      *string
+	imported_by    *string
+	imported_at    *time.Time
 	clearedFields  map[string]struct{}
 	done           bool
 	oldValue       func(context.Context) (*ContractResult, error)
@@ -3311,6 +3316,153 @@ func (m *ContractResultMutation) ResetCreatedAt() {
 	m.created_at = nil
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (m *ContractResultMutation) SetSignedBy(s string) {
+	m.signed_by = &s
+}
+
+// SignedBy returns the value of the "signed_by" field in the mutation.
+func (m *ContractResultMutation) SignedBy() (r string, exists bool) {
+	v := m.signed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSignedBy returns the old "signed_by" field's value of the ContractResult entity.
+// If the ContractResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContractResultMutation) OldSignedBy(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSignedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSignedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSignedBy: %w", err)
+	}
+	return oldValue.SignedBy, nil
+}
+
+// ClearSignedBy clears the value of the "signed_by" field.
+func (m *ContractResultMutation) ClearSignedBy() {
+	m.signed_by = nil
+	m.clearedFields[contractresult.FieldSignedBy] = struct{}{}
+}
+
+// SignedByCleared returns if the "signed_by" field was cleared in this mutation.
+func (m *ContractResultMutation) SignedByCleared() bool {
+	_, ok := m.clearedFields[contractresult.FieldSignedBy]
+	return ok
+}
+
+// ResetSignedBy resets all changes to the "signed_by" field.
+func (m *ContractResultMutation) ResetSignedBy() {
+	m.signed_by = nil
+	delete(m.clearedFields, contractresult.FieldSignedBy)
+}
+
+// SetImportedBy sets the "imported_by" field.
+func (m *ContractResultMutation) SetImportedBy(s string) {
+	m.imported_by = &s
+}
+
+// ImportedBy returns the value of the "imported_by" field in the mutation.
+func (m *ContractResultMutation) ImportedBy() (r string, exists bool) {
+	v := m.imported_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImportedBy returns the old "imported_by" field's value of the ContractResult entity.
+// If the ContractResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContractResultMutation) OldImportedBy(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImportedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImportedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImportedBy: %w", err)
+	}
+	return oldValue.ImportedBy, nil
+}
+
+// ClearImportedBy clears the value of the "imported_by" field.
+func (m *ContractResultMutation) ClearImportedBy() {
+	m.imported_by = nil
+	m.clearedFields[contractresult.FieldImportedBy] = struct{}{}
+}
+
+// ImportedByCleared returns if the "imported_by" field was cleared in this mutation.
+func (m *ContractResultMutation) ImportedByCleared() bool {
+	_, ok := m.clearedFields[contractresult.FieldImportedBy]
+	return ok
+}
+
+// ResetImportedBy resets all changes to the "imported_by" field.
+func (m *ContractResultMutation) ResetImportedBy() {
+	m.imported_by = nil
+	delete(m.clearedFields, contractresult.FieldImportedBy)
+}
+
+// SetImportedAt sets the "imported_at" field.
+func (m *ContractResultMutation) SetImportedAt(t time.Time) {
+	m.imported_at = &t
+}
+
+// ImportedAt returns the value of the "imported_at" field in the mutation.
+func (m *ContractResultMutation) ImportedAt() (r time.Time, exists bool) {
+	v := m.imported_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImportedAt returns the old "imported_at" field's value of the ContractResult entity.
+// If the ContractResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ContractResultMutation) OldImportedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImportedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImportedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImportedAt: %w", err)
+	}
+	return oldValue.ImportedAt, nil
+}
+
+// ClearImportedAt clears the value of the "imported_at" field.
+func (m *ContractResultMutation) ClearImportedAt() {
+	m.imported_at = nil
+	m.clearedFields[contractresult.FieldImportedAt] = struct{}{}
+}
+
+// ImportedAtCleared returns if the "imported_at" field was cleared in this mutation.
+func (m *ContractResultMutation) ImportedAtCleared() bool {
+	_, ok := m.clearedFields[contractresult.FieldImportedAt]
+	return ok
+}
+
+// ResetImportedAt resets all changes to the "imported_at" field.
+func (m *ContractResultMutation) ResetImportedAt() {
+	m.imported_at = nil
+	delete(m.clearedFields, contractresult.FieldImportedAt)
+}
+
 // Where appends a list predicates to the ContractResultMutation builder.
 func (m *ContractResultMutation) Where(ps ...predicate.ContractResult) {
 	m.predicates = append(m.predicates, ps...)
@@ -3345,7 +3497,7 @@ func (m *ContractResultMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ContractResultMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 15)
 	if m.task != nil {
 		fields = append(fields, contractresult.FieldTask)
 	}
@@ -3382,6 +3534,15 @@ func (m *ContractResultMutation) Fields() []string {
 	if m.created_at != nil {
 		fields = append(fields, contractresult.FieldCreatedAt)
 	}
+	if m.signed_by != nil {
+		fields = append(fields, contractresult.FieldSignedBy)
+	}
+	if m.imported_by != nil {
+		fields = append(fields, contractresult.FieldImportedBy)
+	}
+	if m.imported_at != nil {
+		fields = append(fields, contractresult.FieldImportedAt)
+	}
 	return fields
 }
 
@@ -3414,6 +3575,12 @@ func (m *ContractResultMutation) Field(name string) (ent.Value, bool) {
 		return m.RanBy()
 	case contractresult.FieldCreatedAt:
 		return m.CreatedAt()
+	case contractresult.FieldSignedBy:
+		return m.SignedBy()
+	case contractresult.FieldImportedBy:
+		return m.ImportedBy()
+	case contractresult.FieldImportedAt:
+		return m.ImportedAt()
 	}
 	return nil, false
 }
@@ -3447,6 +3614,12 @@ func (m *ContractResultMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldRanBy(ctx)
 	case contractresult.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
+	case contractresult.FieldSignedBy:
+		return m.OldSignedBy(ctx)
+	case contractresult.FieldImportedBy:
+		return m.OldImportedBy(ctx)
+	case contractresult.FieldImportedAt:
+		return m.OldImportedAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown ContractResult field %s", name)
 }
@@ -3540,6 +3713,27 @@ func (m *ContractResultMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCreatedAt(v)
 		return nil
+	case contractresult.FieldSignedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSignedBy(v)
+		return nil
+	case contractresult.FieldImportedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImportedBy(v)
+		return nil
+	case contractresult.FieldImportedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImportedAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ContractResult field %s", name)
 }
@@ -3569,7 +3763,17 @@ func (m *ContractResultMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ContractResultMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(contractresult.FieldSignedBy) {
+		fields = append(fields, contractresult.FieldSignedBy)
+	}
+	if m.FieldCleared(contractresult.FieldImportedBy) {
+		fields = append(fields, contractresult.FieldImportedBy)
+	}
+	if m.FieldCleared(contractresult.FieldImportedAt) {
+		fields = append(fields, contractresult.FieldImportedAt)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -3582,6 +3786,17 @@ func (m *ContractResultMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ContractResultMutation) ClearField(name string) error {
+	switch name {
+	case contractresult.FieldSignedBy:
+		m.ClearSignedBy()
+		return nil
+	case contractresult.FieldImportedBy:
+		m.ClearImportedBy()
+		return nil
+	case contractresult.FieldImportedAt:
+		m.ClearImportedAt()
+		return nil
+	}
 	return fmt.Errorf("unknown ContractResult nullable field %s", name)
 }
 
@@ -3624,6 +3839,15 @@ func (m *ContractResultMutation) ResetField(name string) error {
 		return nil
 	case contractresult.FieldCreatedAt:
 		m.ResetCreatedAt()
+		return nil
+	case contractresult.FieldSignedBy:
+		m.ResetSignedBy()
+		return nil
+	case contractresult.FieldImportedBy:
+		m.ResetImportedBy()
+		return nil
+	case contractresult.FieldImportedAt:
+		m.ResetImportedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown ContractResult field %s", name)
@@ -3675,6 +3899,898 @@ func (m *ContractResultMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ContractResultMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown ContractResult edge %s", name)
+}
+
+// GateEventMutation represents an operation that mutates the GateEvent nodes in the graph.
+type GateEventMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	task          *string
+	task_version  *string
+	target        *string
+	basis         *string
+	number        *int
+	addnumber     *int
+	from          *string
+	to            *string
+	reasons       *[]string
+	appendreasons []string
+	result_id     *string
+	at            *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*GateEvent, error)
+	predicates    []predicate.GateEvent
+}
+
+var _ ent.Mutation = (*GateEventMutation)(nil)
+
+// gateeventOption allows management of the mutation configuration using functional options.
+type gateeventOption func(*GateEventMutation)
+
+// newGateEventMutation creates new mutation for the GateEvent entity.
+func newGateEventMutation(c config, op Op, opts ...gateeventOption) *GateEventMutation {
+	m := &GateEventMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeGateEvent,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withGateEventID sets the ID field of the mutation.
+func withGateEventID(id string) gateeventOption {
+	return func(m *GateEventMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *GateEvent
+		)
+		m.oldValue = func(ctx context.Context) (*GateEvent, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().GateEvent.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withGateEvent sets the old GateEvent of the mutation.
+func withGateEvent(node *GateEvent) gateeventOption {
+	return func(m *GateEventMutation) {
+		m.oldValue = func(context.Context) (*GateEvent, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m GateEventMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m GateEventMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of GateEvent entities.
+func (m *GateEventMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *GateEventMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *GateEventMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().GateEvent.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTask sets the "task" field.
+func (m *GateEventMutation) SetTask(s string) {
+	m.task = &s
+}
+
+// Task returns the value of the "task" field in the mutation.
+func (m *GateEventMutation) Task() (r string, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTask returns the old "task" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldTask(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTask is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTask requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTask: %w", err)
+	}
+	return oldValue.Task, nil
+}
+
+// ResetTask resets all changes to the "task" field.
+func (m *GateEventMutation) ResetTask() {
+	m.task = nil
+}
+
+// SetTaskVersion sets the "task_version" field.
+func (m *GateEventMutation) SetTaskVersion(s string) {
+	m.task_version = &s
+}
+
+// TaskVersion returns the value of the "task_version" field in the mutation.
+func (m *GateEventMutation) TaskVersion() (r string, exists bool) {
+	v := m.task_version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskVersion returns the old "task_version" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldTaskVersion(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskVersion: %w", err)
+	}
+	return oldValue.TaskVersion, nil
+}
+
+// ResetTaskVersion resets all changes to the "task_version" field.
+func (m *GateEventMutation) ResetTaskVersion() {
+	m.task_version = nil
+}
+
+// SetTarget sets the "target" field.
+func (m *GateEventMutation) SetTarget(s string) {
+	m.target = &s
+}
+
+// Target returns the value of the "target" field in the mutation.
+func (m *GateEventMutation) Target() (r string, exists bool) {
+	v := m.target
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTarget returns the old "target" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldTarget(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTarget is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTarget requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTarget: %w", err)
+	}
+	return oldValue.Target, nil
+}
+
+// ResetTarget resets all changes to the "target" field.
+func (m *GateEventMutation) ResetTarget() {
+	m.target = nil
+}
+
+// SetBasis sets the "basis" field.
+func (m *GateEventMutation) SetBasis(s string) {
+	m.basis = &s
+}
+
+// Basis returns the value of the "basis" field in the mutation.
+func (m *GateEventMutation) Basis() (r string, exists bool) {
+	v := m.basis
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBasis returns the old "basis" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldBasis(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBasis is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBasis requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBasis: %w", err)
+	}
+	return oldValue.Basis, nil
+}
+
+// ResetBasis resets all changes to the "basis" field.
+func (m *GateEventMutation) ResetBasis() {
+	m.basis = nil
+}
+
+// SetNumber sets the "number" field.
+func (m *GateEventMutation) SetNumber(i int) {
+	m.number = &i
+	m.addnumber = nil
+}
+
+// Number returns the value of the "number" field in the mutation.
+func (m *GateEventMutation) Number() (r int, exists bool) {
+	v := m.number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNumber returns the old "number" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldNumber(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNumber: %w", err)
+	}
+	return oldValue.Number, nil
+}
+
+// AddNumber adds i to the "number" field.
+func (m *GateEventMutation) AddNumber(i int) {
+	if m.addnumber != nil {
+		*m.addnumber += i
+	} else {
+		m.addnumber = &i
+	}
+}
+
+// AddedNumber returns the value that was added to the "number" field in this mutation.
+func (m *GateEventMutation) AddedNumber() (r int, exists bool) {
+	v := m.addnumber
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNumber resets all changes to the "number" field.
+func (m *GateEventMutation) ResetNumber() {
+	m.number = nil
+	m.addnumber = nil
+}
+
+// SetFrom sets the "from" field.
+func (m *GateEventMutation) SetFrom(s string) {
+	m.from = &s
+}
+
+// From returns the value of the "from" field in the mutation.
+func (m *GateEventMutation) From() (r string, exists bool) {
+	v := m.from
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFrom returns the old "from" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldFrom(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFrom is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFrom requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFrom: %w", err)
+	}
+	return oldValue.From, nil
+}
+
+// ResetFrom resets all changes to the "from" field.
+func (m *GateEventMutation) ResetFrom() {
+	m.from = nil
+}
+
+// SetTo sets the "to" field.
+func (m *GateEventMutation) SetTo(s string) {
+	m.to = &s
+}
+
+// To returns the value of the "to" field in the mutation.
+func (m *GateEventMutation) To() (r string, exists bool) {
+	v := m.to
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTo returns the old "to" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldTo(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTo is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTo requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTo: %w", err)
+	}
+	return oldValue.To, nil
+}
+
+// ResetTo resets all changes to the "to" field.
+func (m *GateEventMutation) ResetTo() {
+	m.to = nil
+}
+
+// SetReasons sets the "reasons" field.
+func (m *GateEventMutation) SetReasons(s []string) {
+	m.reasons = &s
+	m.appendreasons = nil
+}
+
+// Reasons returns the value of the "reasons" field in the mutation.
+func (m *GateEventMutation) Reasons() (r []string, exists bool) {
+	v := m.reasons
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReasons returns the old "reasons" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldReasons(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReasons is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReasons requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReasons: %w", err)
+	}
+	return oldValue.Reasons, nil
+}
+
+// AppendReasons adds s to the "reasons" field.
+func (m *GateEventMutation) AppendReasons(s []string) {
+	m.appendreasons = append(m.appendreasons, s...)
+}
+
+// AppendedReasons returns the list of values that were appended to the "reasons" field in this mutation.
+func (m *GateEventMutation) AppendedReasons() ([]string, bool) {
+	if len(m.appendreasons) == 0 {
+		return nil, false
+	}
+	return m.appendreasons, true
+}
+
+// ResetReasons resets all changes to the "reasons" field.
+func (m *GateEventMutation) ResetReasons() {
+	m.reasons = nil
+	m.appendreasons = nil
+}
+
+// SetResultID sets the "result_id" field.
+func (m *GateEventMutation) SetResultID(s string) {
+	m.result_id = &s
+}
+
+// ResultID returns the value of the "result_id" field in the mutation.
+func (m *GateEventMutation) ResultID() (r string, exists bool) {
+	v := m.result_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResultID returns the old "result_id" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldResultID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResultID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResultID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResultID: %w", err)
+	}
+	return oldValue.ResultID, nil
+}
+
+// ClearResultID clears the value of the "result_id" field.
+func (m *GateEventMutation) ClearResultID() {
+	m.result_id = nil
+	m.clearedFields[gateevent.FieldResultID] = struct{}{}
+}
+
+// ResultIDCleared returns if the "result_id" field was cleared in this mutation.
+func (m *GateEventMutation) ResultIDCleared() bool {
+	_, ok := m.clearedFields[gateevent.FieldResultID]
+	return ok
+}
+
+// ResetResultID resets all changes to the "result_id" field.
+func (m *GateEventMutation) ResetResultID() {
+	m.result_id = nil
+	delete(m.clearedFields, gateevent.FieldResultID)
+}
+
+// SetAt sets the "at" field.
+func (m *GateEventMutation) SetAt(t time.Time) {
+	m.at = &t
+}
+
+// At returns the value of the "at" field in the mutation.
+func (m *GateEventMutation) At() (r time.Time, exists bool) {
+	v := m.at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAt returns the old "at" field's value of the GateEvent entity.
+// If the GateEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GateEventMutation) OldAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAt: %w", err)
+	}
+	return oldValue.At, nil
+}
+
+// ResetAt resets all changes to the "at" field.
+func (m *GateEventMutation) ResetAt() {
+	m.at = nil
+}
+
+// Where appends a list predicates to the GateEventMutation builder.
+func (m *GateEventMutation) Where(ps ...predicate.GateEvent) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the GateEventMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *GateEventMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.GateEvent, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *GateEventMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *GateEventMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (GateEvent).
+func (m *GateEventMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *GateEventMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.task != nil {
+		fields = append(fields, gateevent.FieldTask)
+	}
+	if m.task_version != nil {
+		fields = append(fields, gateevent.FieldTaskVersion)
+	}
+	if m.target != nil {
+		fields = append(fields, gateevent.FieldTarget)
+	}
+	if m.basis != nil {
+		fields = append(fields, gateevent.FieldBasis)
+	}
+	if m.number != nil {
+		fields = append(fields, gateevent.FieldNumber)
+	}
+	if m.from != nil {
+		fields = append(fields, gateevent.FieldFrom)
+	}
+	if m.to != nil {
+		fields = append(fields, gateevent.FieldTo)
+	}
+	if m.reasons != nil {
+		fields = append(fields, gateevent.FieldReasons)
+	}
+	if m.result_id != nil {
+		fields = append(fields, gateevent.FieldResultID)
+	}
+	if m.at != nil {
+		fields = append(fields, gateevent.FieldAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *GateEventMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case gateevent.FieldTask:
+		return m.Task()
+	case gateevent.FieldTaskVersion:
+		return m.TaskVersion()
+	case gateevent.FieldTarget:
+		return m.Target()
+	case gateevent.FieldBasis:
+		return m.Basis()
+	case gateevent.FieldNumber:
+		return m.Number()
+	case gateevent.FieldFrom:
+		return m.From()
+	case gateevent.FieldTo:
+		return m.To()
+	case gateevent.FieldReasons:
+		return m.Reasons()
+	case gateevent.FieldResultID:
+		return m.ResultID()
+	case gateevent.FieldAt:
+		return m.At()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *GateEventMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case gateevent.FieldTask:
+		return m.OldTask(ctx)
+	case gateevent.FieldTaskVersion:
+		return m.OldTaskVersion(ctx)
+	case gateevent.FieldTarget:
+		return m.OldTarget(ctx)
+	case gateevent.FieldBasis:
+		return m.OldBasis(ctx)
+	case gateevent.FieldNumber:
+		return m.OldNumber(ctx)
+	case gateevent.FieldFrom:
+		return m.OldFrom(ctx)
+	case gateevent.FieldTo:
+		return m.OldTo(ctx)
+	case gateevent.FieldReasons:
+		return m.OldReasons(ctx)
+	case gateevent.FieldResultID:
+		return m.OldResultID(ctx)
+	case gateevent.FieldAt:
+		return m.OldAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown GateEvent field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GateEventMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case gateevent.FieldTask:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTask(v)
+		return nil
+	case gateevent.FieldTaskVersion:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskVersion(v)
+		return nil
+	case gateevent.FieldTarget:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTarget(v)
+		return nil
+	case gateevent.FieldBasis:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBasis(v)
+		return nil
+	case gateevent.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNumber(v)
+		return nil
+	case gateevent.FieldFrom:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFrom(v)
+		return nil
+	case gateevent.FieldTo:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTo(v)
+		return nil
+	case gateevent.FieldReasons:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReasons(v)
+		return nil
+	case gateevent.FieldResultID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResultID(v)
+		return nil
+	case gateevent.FieldAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown GateEvent field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *GateEventMutation) AddedFields() []string {
+	var fields []string
+	if m.addnumber != nil {
+		fields = append(fields, gateevent.FieldNumber)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *GateEventMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case gateevent.FieldNumber:
+		return m.AddedNumber()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GateEventMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case gateevent.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNumber(v)
+		return nil
+	}
+	return fmt.Errorf("unknown GateEvent numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *GateEventMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(gateevent.FieldResultID) {
+		fields = append(fields, gateevent.FieldResultID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *GateEventMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *GateEventMutation) ClearField(name string) error {
+	switch name {
+	case gateevent.FieldResultID:
+		m.ClearResultID()
+		return nil
+	}
+	return fmt.Errorf("unknown GateEvent nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *GateEventMutation) ResetField(name string) error {
+	switch name {
+	case gateevent.FieldTask:
+		m.ResetTask()
+		return nil
+	case gateevent.FieldTaskVersion:
+		m.ResetTaskVersion()
+		return nil
+	case gateevent.FieldTarget:
+		m.ResetTarget()
+		return nil
+	case gateevent.FieldBasis:
+		m.ResetBasis()
+		return nil
+	case gateevent.FieldNumber:
+		m.ResetNumber()
+		return nil
+	case gateevent.FieldFrom:
+		m.ResetFrom()
+		return nil
+	case gateevent.FieldTo:
+		m.ResetTo()
+		return nil
+	case gateevent.FieldReasons:
+		m.ResetReasons()
+		return nil
+	case gateevent.FieldResultID:
+		m.ResetResultID()
+		return nil
+	case gateevent.FieldAt:
+		m.ResetAt()
+		return nil
+	}
+	return fmt.Errorf("unknown GateEvent field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *GateEventMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *GateEventMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *GateEventMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *GateEventMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *GateEventMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *GateEventMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *GateEventMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown GateEvent unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *GateEventMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown GateEvent edge %s", name)
 }
 
 // JobMutation represents an operation that mutates the Job nodes in the graph.

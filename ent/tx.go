@@ -18,6 +18,8 @@ type Tx struct {
 	Attempt *AttemptClient
 	// ContractResult is the client for interacting with the ContractResult builders.
 	ContractResult *ContractResultClient
+	// GateEvent is the client for interacting with the GateEvent builders.
+	GateEvent *GateEventClient
 	// Job is the client for interacting with the Job builders.
 	Job *JobClient
 	// JobEvent is the client for interacting with the JobEvent builders.
@@ -159,6 +161,7 @@ func (tx *Tx) Client() *Client {
 func (tx *Tx) init() {
 	tx.Attempt = NewAttemptClient(tx.config)
 	tx.ContractResult = NewContractResultClient(tx.config)
+	tx.GateEvent = NewGateEventClient(tx.config)
 	tx.Job = NewJobClient(tx.config)
 	tx.JobEvent = NewJobEventClient(tx.config)
 	tx.Owner = NewOwnerClient(tx.config)

@@ -245,3 +245,13 @@ func canonicalPrice(s string) string {
 	}
 	return s
 }
+
+// decimalPrice is a canonical price as people write it.
+func decimalPrice(s string) string {
+	if r, ok := new(big.Rat).SetString(s); ok {
+		if places, exact := r.FloatPrec(); exact {
+			return r.FloatString(places)
+		}
+	}
+	return s
+}

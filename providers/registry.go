@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -147,19 +148,40 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	// A struct's fields are encoded in their order, so equal configurations give equal bytes.
-	doc, err := json.Marshal(struct {
-		Target, Kind, BaseURL, Adapter string
-		StrictSchema                   bool
-		ContextWindow, MaxOutputTokens int
-		Tokenizer                      string
-		InputPrice, OutputPrice        string
-		CachedInputPrice, Currency     string
-		Ack, Idle, Total               time.Duration
-		API                            string
-		Background, Reasoning          bool
-		StructuredOutput               string
-	}{
+	doc, err := json.Marshal(t.digestible())
+	if err != nil {
+		return "", false // not reachable: strings and numbers only
+	}
+	sum := sha256.Sum256(doc)
+	return "sha256:" + hex.EncodeToString(sum[:]), true
+}
+
+// digestible is what ConfigDigest is over. A struct's fields are encoded in their order, so equal configurations give equal
+// bytes; a field that is renamed or moved closes every gate. The config tag is the part's name.
+type digestible struct {
+	Target           string        `config:"name"`
+	Kind             string        `config:"kind"`
+	BaseURL          string        `config:"base_url"`
+	Adapter          string        `config:"adapter"`
+	StrictSchema     bool          `config:"strict_schema"`
+	ContextWindow    int           `config:"context_window"`
+	MaxOutputTokens  int           `config:"max_output_tokens"`
+	Tokenizer        string        `config:"tokenizer"`
+	InputPrice       string        `config:"price_per_million.input"`
+	OutputPrice      string        `config:"price_per_million.output"`
+	CachedInputPrice string        `config:"price_per_million.cached_input"`
+	Currency         string        `config:"currency"`
+	Ack              time.Duration `config:"ack_timeout"`
+	Idle             time.Duration `config:"idle_timeout"`
+	Total            time.Duration `config:"total_timeout"`
+	API              string        `config:"api"`
+	Background       bool          `config:"background"`
+	Reasoning        bool          `config:"reasoning"`
+	StructuredOutput string        `config:"structured_output"`
+}
+
+func (t Target) digestible() digestible {
+	return digestible{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
 		t.Config.StrictSchema,
 		t.Model.ContextWindow, t.Model.MaxOutputTokens,
@@ -168,10 +190,30 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 		canonicalPrice(t.Model.PricePerMillion.CachedInput), t.Config.Currency,
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
 		t.Config.API, t.Config.Background, t.Model.Reasoning, t.Model.StructuredOutput,
-	})
-	if err != nil {
-		return "", false // not reachable: strings and numbers only
 	}
-	sum := sha256.Sum256(doc)
-	return "sha256:" + hex.EncodeToString(sum[:]), true
+}
+
+// ConfigParts are what ConfigDigest is made of, as JSON by the names that the configuration has for them; the adapter's version is
+// adapter. Nil if no provider serves the target.
+func (r *Registry) ConfigParts(target string) map[string]json.RawMessage {
+	t, ok := r.Lookup(target)
+	if !ok {
+		return nil
+	}
+	d := t.digestible()
+	d.InputPrice, d.OutputPrice, d.CachedInputPrice = decimalPrice(d.InputPrice), decimalPrice(d.OutputPrice), decimalPrice(d.CachedInputPrice)
+	v := reflect.ValueOf(d)
+	out := make(map[string]json.RawMessage, v.NumField())
+	for i := range v.NumField() {
+		value := v.Field(i).Interface()
+		if d, ok := value.(time.Duration); ok {
+			value = d.String()
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			continue // not reachable: strings, numbers and booleans only
+		}
+		out[v.Type().Field(i).Tag.Get("config")] = raw
+	}
+	return out
 }

@@ -214,22 +214,24 @@ invoice at b/two:
 
 func TestShowStatus(t *testing.T) {
 	t.Parallel()
+	checked := time.Date(2026, 3, 13, 12, 0, 0, 0, time.UTC)
 	expires := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	check := func(_ context.Context, _ *tasks.Definition, target string) (gate.Decision, error) {
 		if target == "b/two" {
 			return gate.Decision{State: gate.Stale, Reasons: []string{"It is too old."}}, nil
 		}
-		return gate.Decision{Allowed: true, State: gate.Passed, ExpiresAt: &expires}, nil
+		return gate.Decision{Allowed: true, State: gate.Passed, ExpiresAt: &expires, CheckedAt: &checked, Age: 90 * time.Minute,
+			ResultID: "ctr_1", Mode: report.Live, RanBy: "ci", SignedBy: "SHA256:key"}, nil
 	}
 
 	t.Run("Table", func(t *testing.T) {
 		t.Parallel()
 		std, out, _ := streams()
 		require.Equal(t, command.ExitFailed, command.ShowStatus(t.Context(), suites(), check, command.Options{}, std))
-		require.Equal(t, `TASK     VERSION  TARGET  ROLE      STATE   EXPIRES
-invoice  1        a/one   primary   PASSED  2026-03-14T12:00:00Z
-invoice  1        b/two   fallback  STALE   -
-triage   2        a/one   primary   PASSED  2026-03-14T12:00:00Z
+		require.Equal(t, `TASK     VERSION  TARGET  ROLE      STATE   MODE  RAN BY         AGE      EXPIRES
+invoice  1        a/one   primary   PASSED  live  ci (imported)  1h30m0s  2026-03-14T12:00:00Z
+invoice  1        b/two   fallback  STALE   -     -              -        -
+triage   2        a/one   primary   PASSED  live  ci (imported)  1h30m0s  2026-03-14T12:00:00Z
 
 invoice at b/two: It is too old.
 `, out.String())
@@ -240,7 +242,8 @@ invoice at b/two: It is too old.
 		std, out, _ := streams()
 		require.Equal(t, command.ExitPassed, command.ShowStatus(t.Context(), suites(), check, command.Options{Task: "triage", Format: report.JSON}, std))
 		require.JSONEq(t, `{"format": 1, "status": [{"task": "triage", "version": "2", "task_version": "", "target": "a/one", "role": "primary",
-			"state": "PASSED", "allowed": true, "reasons": [], "expires_at": "2026-03-14T12:00:00Z"}]}`, out.String())
+			"state": "PASSED", "allowed": true, "reasons": [], "checked_at": "2026-03-13T12:00:00Z", "expires_at": "2026-03-14T12:00:00Z",
+			"result_id": "ctr_1", "mode": "live", "ran_by": "ci", "signed_by": "SHA256:key", "age_seconds": 5400}]}`, out.String())
 	})
 
 	t.Run("CannotSay", func(t *testing.T) {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,13 @@ type Status struct {
 	Reasons     []string   `json:"reasons"`
 	CheckedAt   *time.Time `json:"checked_at,omitempty"`
 	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
+
+	// Of the result that decides, if there is one.
+	ResultID   string      `json:"result_id,omitempty"`
+	Mode       report.Mode `json:"mode,omitempty"`
+	RanBy      string      `json:"ran_by,omitempty"`
+	SignedBy   string      `json:"signed_by,omitempty"` // of an imported result: the id of the trusted key
+	AgeSeconds *int64      `json:"age_seconds,omitempty"`
 }
 
 // ShowStatus writes what the gate says of the selected tasks and targets, as table or json, and returns the exit code:
@@ -61,10 +69,16 @@ func ShowStatus(ctx context.Context, suites []contracts.Suite, check CheckFunc, 
 		if reasons == nil {
 			reasons = []string{}
 		}
-		list = append(list, Status{
+		status := Status{
 			Task: p.suite.Task.Name, Version: p.suite.Task.Version, TaskVersion: p.suite.Task.Digest, Target: p.target, Role: p.role,
 			State: d.State, Allowed: d.Allowed, Reasons: reasons, CheckedAt: d.CheckedAt, ExpiresAt: d.ExpiresAt,
-		})
+			ResultID: d.ResultID, Mode: d.Mode, RanBy: d.RanBy, SignedBy: d.SignedBy,
+		}
+		if d.CheckedAt != nil {
+			seconds := int64(d.Age.Seconds())
+			status.AgeSeconds = &seconds
+		}
+		list = append(list, status)
 	}
 	var b bytes.Buffer
 	if err := writeStatus(&b, o.Format, list); err != nil {
@@ -87,13 +101,21 @@ func writeStatus(w io.Writer, format report.Format, list []Status) error {
 		}{1, list})
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(tw, "TASK\tVERSION\tTARGET\tROLE\tSTATE\tEXPIRES")
+	_, _ = fmt.Fprintln(tw, "TASK\tVERSION\tTARGET\tROLE\tSTATE\tMODE\tRAN BY\tAGE\tEXPIRES")
 	for _, s := range list {
-		expires := "-"
+		expires, age := "-", "-"
 		if s.ExpiresAt != nil {
 			expires = s.ExpiresAt.UTC().Format(time.RFC3339)
 		}
-		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Task, s.Version, s.Target, s.Role, s.State, expires)
+		if s.AgeSeconds != nil {
+			age = (time.Duration(*s.AgeSeconds) * time.Second).String()
+		}
+		by := s.RanBy
+		if s.SignedBy != "" {
+			by += " (imported)"
+		}
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Task, s.Version, s.Target, s.Role, s.State,
+			cmp.Or(string(s.Mode), "-"), cmp.Or(by, "-"), age, expires)
 	}
 	if err := tw.Flush(); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts/report"
@@ -23,6 +22,8 @@ type Current interface {
 	// CasesDigest is the digest of the task's cases and of what is recorded for them at the target; ok is false if this process does
 	// not know them.
 	CasesDigest(task, target string) (digest string, ok bool)
+	// Parts are what these and the task version's digest are made of. They are asked for when a refusal is put in words.
+	Parts(task *tasks.Definition, target string) report.Parts
 }
 
 // Gate decides whether targets may be used as fallbacks. It is safe for concurrent use.
@@ -43,17 +44,14 @@ func New(current Current, now func() time.Time) *Gate {
 // q, so that it can be asked inside a transaction, and needs no viewer: results belong to no owner. An error means that
 // the database could not say; the caller must treat it as a refusal.
 func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition, target string) (Decision, error) {
-	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
-	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
-	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
-	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
+	w := g.want(task, target)
 	if !w.configured || !w.suite {
 		return decide(nil, nil, w, g.now()), nil
 	}
 	// The newest result for exactly what is configured here decides, so that replicas in the middle of a rolling change of
 	// configuration do not close each other's gates. Without one, the newest for this version says what changed.
 	here := []predicate.ContractResult{contractresult.TaskVersion(task.Digest), contractresult.Target(target)}
-	latest, err := newest(ctx, q, append(slices.Clone(here), contractresult.Digest(w.basis.Digest(target)))...)
+	latest, err := newest(ctx, q, exactly(w)...)
 	if err == nil && latest == nil {
 		latest, err = newest(ctx, q, here...)
 	}
@@ -68,6 +66,21 @@ func (g *Gate) Check(ctx context.Context, q *ent.Client, task *tasks.Definition,
 		}
 	}
 	return decide(latest, other, w, g.now()), nil
+}
+
+func (g *Gate) want(task *tasks.Definition, target string) want {
+	w := want{task: task.Name, target: target, runs: task.Contract.Runs, maxAge: task.Contract.MaxAge}
+	w.basis.TaskVersion, w.basis.ChecksVersion = task.Digest, report.ChecksVersion
+	w.basis.ConfigDigest, w.configured = g.current.ConfigDigest(target)
+	w.basis.CasesDigest, w.suite = g.current.CasesDigest(task.Name, target)
+	w.parts = func() report.Parts { return g.current.Parts(task, target) }
+	return w
+}
+
+// exactly is for results of what this process would use now.
+func exactly(w want) []predicate.ContractResult {
+	return []predicate.ContractResult{contractresult.TaskVersion(w.basis.TaskVersion), contractresult.Target(w.target),
+		contractresult.Digest(w.basis.Digest(w.target))}
 }
 
 // newest returns the newest result that says something about an endpoint, nil if there is none. Replays are left out here
@@ -86,10 +99,13 @@ func newest(ctx context.Context, q *ent.Client, where ...predicate.ContractResul
 		return nil, err
 	}
 	s := &stored{
-		id: row.ID, mode: report.Mode(row.Mode), passed: row.Passed, digest: row.Digest, createdAt: row.CreatedAt,
+		id: row.ID, mode: report.Mode(row.Mode), passed: row.Passed, digest: row.Digest, createdAt: row.CreatedAt, ranBy: row.RanBy,
 		basis: report.Basis{
 			TaskVersion: row.TaskVersion, CasesDigest: row.CasesDigest, ConfigDigest: row.ConfigDigest, ChecksVersion: row.ChecksVersion,
 		},
+	}
+	if row.SignedBy != nil {
+		s.signedBy = *row.SignedBy
 	}
 	var r report.Result
 	if json.Unmarshal(row.Report, &r) == nil {

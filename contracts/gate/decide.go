@@ -7,11 +7,8 @@ import (
 	"github.com/docket-gateway/docket/contracts/report"
 )
 
-// maxReasons bounds how many failed checks a decision names.
-const maxReasons = 3
-
-// clockSkew is how far another machine's clock may be ahead. A result dated later than that would outlive its max_age.
-const clockSkew = 5 * time.Minute
+// ClockSkew is how far another machine's clock may be ahead. A result dated later than that would outlive its max_age.
+const ClockSkew = 5 * time.Minute
 
 // want is what a pass must have been for.
 type want struct {
@@ -20,8 +17,9 @@ type want struct {
 	basis      report.Basis
 	runs       int
 	maxAge     time.Duration
-	configured bool // whether a provider of this process serves the target
-	suite      bool // whether this process knows the task's cases
+	configured bool                // whether a provider of this process serves the target
+	suite      bool                // whether this process knows the task's cases
+	parts      func() report.Parts // what the basis is made of, asked for when words are needed; may be nil
 }
 
 // stored is a result as the database has it.
@@ -31,8 +29,18 @@ type stored struct {
 	passed    bool
 	digest    string
 	basis     report.Basis
+	ranBy     string
+	signedBy  string // empty: not imported
 	createdAt time.Time
 	report    *report.Result // nil if it cannot be read
+}
+
+// partsOf are what the result's digests are made of; none for results of earlier versions.
+func (s *stored) partsOf() report.Parts {
+	if s.report == nil {
+		return nil
+	}
+	return s.report.Basis.Parts
 }
 
 // decide is the gate's rule. latest is the newest result for exactly this task version and target, other the newest one
@@ -45,10 +53,10 @@ func decide(latest, other *stored, w want, now time.Time) Decision {
 		return closed(Missing, fmt.Sprintf("The cases of the task %s are not known here, so no result can be matched with them.", w.task))
 	}
 	if latest == nil {
-		return withoutResult(other, w)
+		return withoutResult(other, w, now)
 	}
-	d := Decision{CheckedAt: &latest.createdAt}
-	changed := changes(latest.basis, w.basis)
+	d := latest.decision(now)
+	changed := changes(latest, w, now)
 	switch {
 	case !latest.mode.OpensGate():
 		d.State = Missing
@@ -64,19 +72,14 @@ func decide(latest, other *stored, w want, now time.Time) Decision {
 	}
 	expires := latest.createdAt.Add(w.maxAge)
 	d.ExpiresAt = &expires
-	d.Reasons = changed
-	if latest.digest != latest.basis.Digest(w.target) {
-		d.Reasons = append(d.Reasons, "The stored result does not match its own digest.")
-	}
-	if latest.report == nil {
-		d.Reasons = append(d.Reasons, "The stored result's report cannot be read.")
-	} else if latest.report.Runs < w.runs {
+	d.Reasons = append(changed, disbelief(latest, w)...)
+	if latest.report != nil && latest.report.Runs < w.runs {
 		d.Reasons = append(d.Reasons, fmt.Sprintf("It passed with %d of the %d runs per case that the task asks for.", latest.report.Runs, w.runs))
 	}
 	if !now.Before(expires) {
 		d.Reasons = append(d.Reasons, fmt.Sprintf("The pass is %s old; the task allows %s.", age(latest.createdAt, now), w.maxAge))
 	}
-	if latest.createdAt.After(now.Add(clockSkew)) {
+	if latest.createdAt.After(now.Add(ClockSkew)) {
 		d.Reasons = append(d.Reasons, "The pass is dated in the future.")
 	}
 	if len(d.Reasons) > 0 {
@@ -87,65 +90,30 @@ func decide(latest, other *stored, w want, now time.Time) Decision {
 	return d
 }
 
+// decision is what there is to say of the result before it is looked at.
+func (s *stored) decision(now time.Time) Decision {
+	return Decision{CheckedAt: &s.createdAt, Age: age(s.createdAt, now), ResultID: s.id, Mode: s.mode, RanBy: s.ranBy, SignedBy: s.signedBy}
+}
+
 func closed(s State, reason string) Decision { return Decision{State: s, Reasons: []string{reason}} }
 
 // withoutResult explains a closed gate by what is known of the task's other versions.
-func withoutResult(other *stored, w want) Decision {
+func withoutResult(other *stored, w want, now time.Time) Decision {
 	if other == nil {
 		return closed(Missing, fmt.Sprintf("The contract of the task %s was never run at %s.", w.task, w.target))
 	}
-	d := Decision{State: Missing, CheckedAt: &other.createdAt}
+	d := other.decision(now)
+	d.State = Missing
 	verdict := "failed"
 	if other.passed {
 		d.State, verdict = Stale, "passed"
 	}
-	d.Reasons = []string{fmt.Sprintf("The task version changed: the last result at %s %s for %s, this is %s.",
-		w.target, verdict, short(other.basis.TaskVersion), short(w.basis.TaskVersion))}
+	if len(other.partsOf()) == 0 {
+		d.Reasons = []string{fmt.Sprintf("The task version changed: the last result at %s, of %s, %s for %s, this is %s.",
+			w.target, ago(other.createdAt, now), verdict, short(other.basis.TaskVersion), short(w.basis.TaskVersion))}
+		return d
+	}
+	d.Reasons = append([]string{fmt.Sprintf("The last result at %s, of %s, %s for another version of the task.", w.target, ago(other.createdAt, now), verdict)},
+		changes(other, w, now)...)
 	return d
-}
-
-func changes(had, want report.Basis) []string {
-	var out []string
-	for _, c := range []struct{ what, had, want string }{
-		{"task version", had.TaskVersion, want.TaskVersion},
-		{"provider configuration or adapter", had.ConfigDigest, want.ConfigDigest},
-		{"task's cases", had.CasesDigest, want.CasesDigest},
-		{"version of the checks", had.ChecksVersion, want.ChecksVersion},
-	} {
-		if c.had != c.want {
-			out = append(out, fmt.Sprintf("The %s changed since the result: it was for %s, now it is %s.", c.what, short(c.had), short(c.want)))
-		}
-	}
-	return out
-}
-
-func failures(r *stored, w want, now time.Time) []string {
-	head := fmt.Sprintf("The contract failed at %s %s ago", w.target, age(r.createdAt, now))
-	if r.report == nil {
-		return []string{head + "; the report cannot be read."}
-	}
-	failed := r.report.Failures()
-	if len(failed) == 0 {
-		return []string{head + "."}
-	}
-	var out []string
-	for i, f := range failed {
-		if i == maxReasons {
-			out = append(out, fmt.Sprintf("%d more checks failed.", len(failed)-maxReasons))
-			break
-		}
-		out = append(out, fmt.Sprintf("%s: %s.", head, f))
-	}
-	return out
-}
-
-func age(then, now time.Time) time.Duration { return max(0, now.Sub(then)).Round(time.Second) }
-
-// short keeps enough of a digest for people to compare.
-func short(digest string) string {
-	const n = len("sha256:") + 12
-	if len(digest) > n {
-		return digest[:n]
-	}
-	return digest
 }

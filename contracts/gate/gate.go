@@ -4,7 +4,11 @@
 // It imports ent, internal/viewer, internal/tasks and contracts/report, never graph, dispatch or providers.
 package gate
 
-import "time"
+import (
+	"time"
+
+	"github.com/docket-gateway/docket/contracts/report"
+)
 
 // State is a target's contract status for one task version.
 type State string
@@ -21,6 +25,13 @@ type Decision struct {
 	Allowed   bool
 	State     State
 	Reasons   []string
-	CheckedAt *time.Time // when the result that decides was stored
+	CheckedAt *time.Time // when the result that decides was stored, or its run was over if it was imported
 	ExpiresAt *time.Time // when a pass ends by age
+
+	// Of the result that decides; empty without one.
+	ResultID string
+	Mode     report.Mode
+	RanBy    string
+	SignedBy string        // the id of the key that an imported result was trusted for
+	Age      time.Duration // since CheckedAt
 }

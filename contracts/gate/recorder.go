@@ -30,11 +30,22 @@ func NewRecorder(client *ent.Client, now func() time.Time) *Recorder {
 // pass whose checks failed.
 func (r *Recorder) Record(ctx context.Context, res report.Result) error {
 	res.Judge()
+	create, err := r.row(r.client, res)
+	if err != nil {
+		return err
+	}
+	if err := create.SetCreatedAt(stamp(r.now())).Exec(viewer.NewSystemContext(ctx)); err != nil {
+		return fmt.Errorf("store the contract result of %s at %s: %w", res.Task, res.Target, err)
+	}
+	return nil
+}
+
+func (r *Recorder) row(q *ent.Client, res report.Result) (*ent.ContractResultCreate, error) {
 	raw, err := json.Marshal(res)
 	if err != nil {
-		return fmt.Errorf("encode the contract result: %w", err)
+		return nil, fmt.Errorf("encode the contract result: %w", err)
 	}
-	err = r.client.ContractResult.Create().
+	return q.ContractResult.Create().
 		SetTask(res.Task).
 		SetTaskVersion(res.Basis.TaskVersion).
 		SetTarget(res.Target).
@@ -45,11 +56,5 @@ func (r *Recorder) Record(ctx context.Context, res report.Result) error {
 		SetMode(contractresult.Mode(res.Mode)).
 		SetPassed(res.Passed).
 		SetReport(raw).
-		SetRanBy(res.RanBy).
-		SetCreatedAt(r.now().UTC().Truncate(time.Microsecond)).
-		Exec(viewer.NewSystemContext(ctx))
-	if err != nil {
-		return fmt.Errorf("store the contract result of %s at %s: %w", res.Task, res.Target, err)
-	}
-	return nil
+		SetRanBy(res.RanBy), nil
 }

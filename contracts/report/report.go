@@ -128,6 +128,9 @@ type Basis struct {
 	CasesDigest   string `json:"cases_digest"`  //
 	ConfigDigest  string `json:"config_digest"` // provider configuration and adapter version
 	ChecksVersion string `json:"checks_version"`
+	// Parts are what the digests are made of, for words about what changed; they decide nothing. Results of earlier versions
+	// have none.
+	Parts Parts `json:"parts,omitempty"`
 }
 
 // Digest is "sha256:" and 64 hex digits over the basis and the target.

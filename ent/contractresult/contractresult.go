@@ -41,6 +41,12 @@ const (
 	FieldRanBy = "ran_by"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
+	// FieldSignedBy holds the string denoting the signed_by field in the database.
+	FieldSignedBy = "signed_by"
+	// FieldImportedBy holds the string denoting the imported_by field in the database.
+	FieldImportedBy = "imported_by"
+	// FieldImportedAt holds the string denoting the imported_at field in the database.
+	FieldImportedAt = "imported_at"
 	// Table holds the table name of the contractresult in the database.
 	Table = "contract_results"
 )
@@ -60,6 +66,9 @@ var Columns = []string{
 	FieldReport,
 	FieldRanBy,
 	FieldCreatedAt,
+	FieldSignedBy,
+	FieldImportedBy,
+	FieldImportedAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -189,6 +198,21 @@ func ByRanBy(opts ...sql.OrderTermOption) OrderOption {
 // ByCreatedAt orders the results by the created_at field.
 func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCreatedAt, opts...).ToFunc()
+}
+
+// BySignedBy orders the results by the signed_by field.
+func BySignedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSignedBy, opts...).ToFunc()
+}
+
+// ByImportedBy orders the results by the imported_by field.
+func ByImportedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImportedBy, opts...).ToFunc()
+}
+
+// ByImportedAt orders the results by the imported_at field.
+func ByImportedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImportedAt, opts...).ToFunc()
 }
 
 // MarshalGQL implements graphql.Marshaler interface.

@@ -114,6 +114,21 @@ func CreatedAt(v time.Time) predicate.ContractResult {
 	return predicate.ContractResult(sql.FieldEQ(FieldCreatedAt, v))
 }
 
+// SignedBy applies equality check predicate on the "signed_by" field. It's identical to SignedByEQ.
+func SignedBy(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldSignedBy, v))
+}
+
+// ImportedBy applies equality check predicate on the "imported_by" field. It's identical to ImportedByEQ.
+func ImportedBy(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldImportedBy, v))
+}
+
+// ImportedAt applies equality check predicate on the "imported_at" field. It's identical to ImportedAtEQ.
+func ImportedAt(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldImportedAt, v))
+}
+
 // TaskEQ applies the EQ predicate on the "task" field.
 func TaskEQ(v string) predicate.ContractResult {
 	return predicate.ContractResult(sql.FieldEQ(FieldTask, v))
@@ -702,6 +717,206 @@ func CreatedAtLT(v time.Time) predicate.ContractResult {
 // CreatedAtLTE applies the LTE predicate on the "created_at" field.
 func CreatedAtLTE(v time.Time) predicate.ContractResult {
 	return predicate.ContractResult(sql.FieldLTE(FieldCreatedAt, v))
+}
+
+// SignedByEQ applies the EQ predicate on the "signed_by" field.
+func SignedByEQ(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldSignedBy, v))
+}
+
+// SignedByNEQ applies the NEQ predicate on the "signed_by" field.
+func SignedByNEQ(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNEQ(FieldSignedBy, v))
+}
+
+// SignedByIn applies the In predicate on the "signed_by" field.
+func SignedByIn(vs ...string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIn(FieldSignedBy, vs...))
+}
+
+// SignedByNotIn applies the NotIn predicate on the "signed_by" field.
+func SignedByNotIn(vs ...string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotIn(FieldSignedBy, vs...))
+}
+
+// SignedByGT applies the GT predicate on the "signed_by" field.
+func SignedByGT(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGT(FieldSignedBy, v))
+}
+
+// SignedByGTE applies the GTE predicate on the "signed_by" field.
+func SignedByGTE(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGTE(FieldSignedBy, v))
+}
+
+// SignedByLT applies the LT predicate on the "signed_by" field.
+func SignedByLT(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLT(FieldSignedBy, v))
+}
+
+// SignedByLTE applies the LTE predicate on the "signed_by" field.
+func SignedByLTE(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLTE(FieldSignedBy, v))
+}
+
+// SignedByContains applies the Contains predicate on the "signed_by" field.
+func SignedByContains(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldContains(FieldSignedBy, v))
+}
+
+// SignedByHasPrefix applies the HasPrefix predicate on the "signed_by" field.
+func SignedByHasPrefix(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldHasPrefix(FieldSignedBy, v))
+}
+
+// SignedByHasSuffix applies the HasSuffix predicate on the "signed_by" field.
+func SignedByHasSuffix(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldHasSuffix(FieldSignedBy, v))
+}
+
+// SignedByIsNil applies the IsNil predicate on the "signed_by" field.
+func SignedByIsNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIsNull(FieldSignedBy))
+}
+
+// SignedByNotNil applies the NotNil predicate on the "signed_by" field.
+func SignedByNotNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotNull(FieldSignedBy))
+}
+
+// SignedByEqualFold applies the EqualFold predicate on the "signed_by" field.
+func SignedByEqualFold(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEqualFold(FieldSignedBy, v))
+}
+
+// SignedByContainsFold applies the ContainsFold predicate on the "signed_by" field.
+func SignedByContainsFold(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldContainsFold(FieldSignedBy, v))
+}
+
+// ImportedByEQ applies the EQ predicate on the "imported_by" field.
+func ImportedByEQ(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldImportedBy, v))
+}
+
+// ImportedByNEQ applies the NEQ predicate on the "imported_by" field.
+func ImportedByNEQ(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNEQ(FieldImportedBy, v))
+}
+
+// ImportedByIn applies the In predicate on the "imported_by" field.
+func ImportedByIn(vs ...string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIn(FieldImportedBy, vs...))
+}
+
+// ImportedByNotIn applies the NotIn predicate on the "imported_by" field.
+func ImportedByNotIn(vs ...string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotIn(FieldImportedBy, vs...))
+}
+
+// ImportedByGT applies the GT predicate on the "imported_by" field.
+func ImportedByGT(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGT(FieldImportedBy, v))
+}
+
+// ImportedByGTE applies the GTE predicate on the "imported_by" field.
+func ImportedByGTE(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGTE(FieldImportedBy, v))
+}
+
+// ImportedByLT applies the LT predicate on the "imported_by" field.
+func ImportedByLT(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLT(FieldImportedBy, v))
+}
+
+// ImportedByLTE applies the LTE predicate on the "imported_by" field.
+func ImportedByLTE(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLTE(FieldImportedBy, v))
+}
+
+// ImportedByContains applies the Contains predicate on the "imported_by" field.
+func ImportedByContains(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldContains(FieldImportedBy, v))
+}
+
+// ImportedByHasPrefix applies the HasPrefix predicate on the "imported_by" field.
+func ImportedByHasPrefix(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldHasPrefix(FieldImportedBy, v))
+}
+
+// ImportedByHasSuffix applies the HasSuffix predicate on the "imported_by" field.
+func ImportedByHasSuffix(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldHasSuffix(FieldImportedBy, v))
+}
+
+// ImportedByIsNil applies the IsNil predicate on the "imported_by" field.
+func ImportedByIsNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIsNull(FieldImportedBy))
+}
+
+// ImportedByNotNil applies the NotNil predicate on the "imported_by" field.
+func ImportedByNotNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotNull(FieldImportedBy))
+}
+
+// ImportedByEqualFold applies the EqualFold predicate on the "imported_by" field.
+func ImportedByEqualFold(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEqualFold(FieldImportedBy, v))
+}
+
+// ImportedByContainsFold applies the ContainsFold predicate on the "imported_by" field.
+func ImportedByContainsFold(v string) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldContainsFold(FieldImportedBy, v))
+}
+
+// ImportedAtEQ applies the EQ predicate on the "imported_at" field.
+func ImportedAtEQ(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldEQ(FieldImportedAt, v))
+}
+
+// ImportedAtNEQ applies the NEQ predicate on the "imported_at" field.
+func ImportedAtNEQ(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNEQ(FieldImportedAt, v))
+}
+
+// ImportedAtIn applies the In predicate on the "imported_at" field.
+func ImportedAtIn(vs ...time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIn(FieldImportedAt, vs...))
+}
+
+// ImportedAtNotIn applies the NotIn predicate on the "imported_at" field.
+func ImportedAtNotIn(vs ...time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotIn(FieldImportedAt, vs...))
+}
+
+// ImportedAtGT applies the GT predicate on the "imported_at" field.
+func ImportedAtGT(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGT(FieldImportedAt, v))
+}
+
+// ImportedAtGTE applies the GTE predicate on the "imported_at" field.
+func ImportedAtGTE(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldGTE(FieldImportedAt, v))
+}
+
+// ImportedAtLT applies the LT predicate on the "imported_at" field.
+func ImportedAtLT(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLT(FieldImportedAt, v))
+}
+
+// ImportedAtLTE applies the LTE predicate on the "imported_at" field.
+func ImportedAtLTE(v time.Time) predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldLTE(FieldImportedAt, v))
+}
+
+// ImportedAtIsNil applies the IsNil predicate on the "imported_at" field.
+func ImportedAtIsNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldIsNull(FieldImportedAt))
+}
+
+// ImportedAtNotNil applies the NotNil predicate on the "imported_at" field.
+func ImportedAtNotNil() predicate.ContractResult {
+	return predicate.ContractResult(sql.FieldNotNull(FieldImportedAt))
 }
 
 // And groups predicates with the AND operator between them.

@@ -33,6 +33,18 @@ func (f ContractResultFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Val
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ContractResultMutation", m)
 }
 
+// The GateEventFunc type is an adapter to allow the use of ordinary
+// function as GateEvent mutator.
+type GateEventFunc func(context.Context, *ent.GateEventMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f GateEventFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.GateEventMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.GateEventMutation", m)
+}
+
 // The JobFunc type is an adapter to allow the use of ordinary
 // function as Job mutator.
 type JobFunc func(context.Context, *ent.JobMutation) (ent.Value, error)

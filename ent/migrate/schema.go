@@ -115,6 +115,9 @@ var (
 		{Name: "report", Type: field.TypeJSON, SchemaType: map[string]string{"postgres": "text"}},
 		{Name: "ran_by", Type: field.TypeString},
 		{Name: "created_at", Type: field.TypeTime},
+		{Name: "signed_by", Type: field.TypeString, Nullable: true},
+		{Name: "imported_by", Type: field.TypeString, Nullable: true},
+		{Name: "imported_at", Type: field.TypeTime, Nullable: true},
 	}
 	// ContractResultsTable holds the schema information for the "contract_results" table.
 	ContractResultsTable = &schema.Table{
@@ -131,6 +134,43 @@ var (
 				Name:    "contractresult_task_target_created_at",
 				Unique:  false,
 				Columns: []*schema.Column{ContractResultsColumns[1], ContractResultsColumns[3], ContractResultsColumns[12]},
+			},
+		},
+	}
+	// GateEventsColumns holds the columns for the "gate_events" table.
+	GateEventsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "task", Type: field.TypeString},
+		{Name: "task_version", Type: field.TypeString},
+		{Name: "target", Type: field.TypeString},
+		{Name: "basis", Type: field.TypeString},
+		{Name: "number", Type: field.TypeInt},
+		{Name: "from_state", Type: field.TypeString},
+		{Name: "to_state", Type: field.TypeString},
+		{Name: "reasons", Type: field.TypeJSON, SchemaType: map[string]string{"postgres": "text"}},
+		{Name: "result_id", Type: field.TypeString, Nullable: true},
+		{Name: "at", Type: field.TypeTime},
+	}
+	// GateEventsTable holds the schema information for the "gate_events" table.
+	GateEventsTable = &schema.Table{
+		Name:       "gate_events",
+		Columns:    GateEventsColumns,
+		PrimaryKey: []*schema.Column{GateEventsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "gateevent_basis_number",
+				Unique:  true,
+				Columns: []*schema.Column{GateEventsColumns[4], GateEventsColumns[5]},
+			},
+			{
+				Name:    "gateevent_task_version_target_at",
+				Unique:  false,
+				Columns: []*schema.Column{GateEventsColumns[2], GateEventsColumns[3], GateEventsColumns[10]},
+			},
+			{
+				Name:    "gateevent_task_target_at",
+				Unique:  false,
+				Columns: []*schema.Column{GateEventsColumns[1], GateEventsColumns[3], GateEventsColumns[10]},
 			},
 		},
 	}
@@ -294,6 +334,7 @@ var (
 	Tables = []*schema.Table{
 		AttemptsTable,
 		ContractResultsTable,
+		GateEventsTable,
 		JobsTable,
 		JobEventsTable,
 		OwnersTable,
@@ -312,6 +353,10 @@ func init() {
 	ContractResultsTable.Annotation = &entsql.Annotation{}
 	ContractResultsTable.Annotation.Checks = map[string]string{
 		"contract_results_mode": "mode IN ('live','record','replay')",
+	}
+	GateEventsTable.Annotation = &entsql.Annotation{}
+	GateEventsTable.Annotation.Checks = map[string]string{
+		"gate_events_states": "from_state IN ('PASSED','FAILED','STALE','MISSING') AND to_state IN ('PASSED','FAILED','STALE','MISSING')",
 	}
 	JobsTable.ForeignKeys[0].RefTable = AttemptsTable
 	JobsTable.ForeignKeys[1].RefTable = OwnersTable

@@ -12,6 +12,9 @@ type Attempt func(*sql.Selector)
 // ContractResult is the predicate function for contractresult builders.
 type ContractResult func(*sql.Selector)
 
+// GateEvent is the predicate function for gateevent builders.
+type GateEvent func(*sql.Selector)
+
 // Job is the predicate function for job builders.
 type Job func(*sql.Selector)
 

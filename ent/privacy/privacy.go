@@ -158,6 +158,30 @@ func (f ContractResultMutationRuleFunc) EvalMutation(ctx context.Context, m ent.
 	return Denyf("ent/privacy: unexpected mutation type %T, expect *ent.ContractResultMutation", m)
 }
 
+// The GateEventQueryRuleFunc type is an adapter to allow the use of ordinary
+// functions as a query rule.
+type GateEventQueryRuleFunc func(context.Context, *ent.GateEventQuery) error
+
+// EvalQuery return f(ctx, q).
+func (f GateEventQueryRuleFunc) EvalQuery(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.GateEventQuery); ok {
+		return f(ctx, q)
+	}
+	return Denyf("ent/privacy: unexpected query type %T, expect *ent.GateEventQuery", q)
+}
+
+// The GateEventMutationRuleFunc type is an adapter to allow the use of ordinary
+// functions as a mutation rule.
+type GateEventMutationRuleFunc func(context.Context, *ent.GateEventMutation) error
+
+// EvalMutation calls f(ctx, m).
+func (f GateEventMutationRuleFunc) EvalMutation(ctx context.Context, m ent.Mutation) error {
+	if m, ok := m.(*ent.GateEventMutation); ok {
+		return f(ctx, m)
+	}
+	return Denyf("ent/privacy: unexpected mutation type %T, expect *ent.GateEventMutation", m)
+}
+
 // The JobQueryRuleFunc type is an adapter to allow the use of ordinary
 // functions as a query rule.
 type JobQueryRuleFunc func(context.Context, *ent.JobQuery) error

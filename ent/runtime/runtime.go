@@ -8,6 +8,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
+	"github.com/docket-gateway/docket/ent/gateevent"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
 	"github.com/docket-gateway/docket/ent/owner"
@@ -118,6 +119,55 @@ func init() {
 	contractresult.DefaultID = contractresultDescID.Default.(func() string)
 	// contractresult.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	contractresult.IDValidator = contractresultDescID.Validators[0].(func(string) error)
+	gateevent.Policy = privacy.NewPolicies(schema.GateEvent{})
+	gateevent.Hooks[0] = func(next ent.Mutator) ent.Mutator {
+		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+			if err := gateevent.Policy.EvalMutation(ctx, m); err != nil {
+				return nil, err
+			}
+			return next.Mutate(ctx, m)
+		})
+	}
+	gateeventFields := schema.GateEvent{}.Fields()
+	_ = gateeventFields
+	// gateeventDescTask is the schema descriptor for task field.
+	gateeventDescTask := gateeventFields[1].Descriptor()
+	// gateevent.TaskValidator is a validator for the "task" field. It is called by the builders before save.
+	gateevent.TaskValidator = gateeventDescTask.Validators[0].(func(string) error)
+	// gateeventDescTaskVersion is the schema descriptor for task_version field.
+	gateeventDescTaskVersion := gateeventFields[2].Descriptor()
+	// gateevent.TaskVersionValidator is a validator for the "task_version" field. It is called by the builders before save.
+	gateevent.TaskVersionValidator = gateeventDescTaskVersion.Validators[0].(func(string) error)
+	// gateeventDescTarget is the schema descriptor for target field.
+	gateeventDescTarget := gateeventFields[3].Descriptor()
+	// gateevent.TargetValidator is a validator for the "target" field. It is called by the builders before save.
+	gateevent.TargetValidator = gateeventDescTarget.Validators[0].(func(string) error)
+	// gateeventDescBasis is the schema descriptor for basis field.
+	gateeventDescBasis := gateeventFields[4].Descriptor()
+	// gateevent.BasisValidator is a validator for the "basis" field. It is called by the builders before save.
+	gateevent.BasisValidator = gateeventDescBasis.Validators[0].(func(string) error)
+	// gateeventDescNumber is the schema descriptor for number field.
+	gateeventDescNumber := gateeventFields[5].Descriptor()
+	// gateevent.NumberValidator is a validator for the "number" field. It is called by the builders before save.
+	gateevent.NumberValidator = gateeventDescNumber.Validators[0].(func(int) error)
+	// gateeventDescFrom is the schema descriptor for from field.
+	gateeventDescFrom := gateeventFields[6].Descriptor()
+	// gateevent.FromValidator is a validator for the "from" field. It is called by the builders before save.
+	gateevent.FromValidator = gateeventDescFrom.Validators[0].(func(string) error)
+	// gateeventDescTo is the schema descriptor for to field.
+	gateeventDescTo := gateeventFields[7].Descriptor()
+	// gateevent.ToValidator is a validator for the "to" field. It is called by the builders before save.
+	gateevent.ToValidator = gateeventDescTo.Validators[0].(func(string) error)
+	// gateeventDescAt is the schema descriptor for at field.
+	gateeventDescAt := gateeventFields[10].Descriptor()
+	// gateevent.DefaultAt holds the default value on creation for the at field.
+	gateevent.DefaultAt = gateeventDescAt.Default.(func() time.Time)
+	// gateeventDescID is the schema descriptor for id field.
+	gateeventDescID := gateeventFields[0].Descriptor()
+	// gateevent.DefaultID holds the default value on creation for the id field.
+	gateevent.DefaultID = gateeventDescID.Default.(func() string)
+	// gateevent.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	gateevent.IDValidator = gateeventDescID.Validators[0].(func(string) error)
 	job.Policy = privacy.NewPolicies(schema.Job{})
 	job.Hooks[0] = func(next ent.Mutator) ent.Mutator {
 		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {

@@ -36,6 +36,9 @@ func (ContractResult) Fields() []ent.Field {
 		rawJSON("report", true, false),
 		field.String("ran_by").NotEmpty().Immutable(),
 		createdAt(),
+		field.String("signed_by").Optional().Nillable().Immutable().Comment("The id of the key whose signature was trusted; of imported results."),
+		field.String("imported_by").Optional().Nillable().Immutable(),
+		field.Time("imported_at").Optional().Nillable().Immutable(),
 	}
 }
 

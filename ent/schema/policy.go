@@ -35,6 +35,9 @@ func (TaskVersion) Policy() ent.Policy { return policy() }
 // Policy of the ContractResult: it belongs to no owner, and whoever is known may learn which targets passed.
 func (ContractResult) Policy() ent.Policy { return policy(anyViewer) }
 
+// Policy of the GateEvent: as of the results that it tells of.
+func (GateEvent) Policy() ent.Policy { return policy(anyViewer) }
+
 func policy(reads ...privacy.QueryRule) ent.Policy {
 	query := append(privacy.QueryPolicy{systemReads()}, reads...)
 	return privacy.Policy{

@@ -107,13 +107,13 @@ type metrics interface {
 
 // service is the life of jobs with its queues, for serving and for commands. Entries can be added at once; nothing works on
 // them before a dispatcher of this or another process does.
-func (p *parts) service(n jobs.Notifier, m metrics) (*jobs.Service, *dispatch.Queue, error) {
+func (p *parts) service(n jobs.Notifier, m metrics, more ...queue.Part) (*jobs.Service, *dispatch.Queue, error) {
 	attempts := dispatch.NewQueue(dispatch.QueueOptions{Registry: p.registry, Logger: p.log})
 	hooks, err := newWebhooks(p.cfg.Webhooks, p.log, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := queue.Open(p.store, queue.Options{Logger: p.log}, attempts, hooks); err != nil {
+	if _, err := queue.Open(p.store, queue.Options{Logger: p.log}, append(more, attempts, hooks)...); err != nil {
 		return nil, nil, err
 	}
 	return jobs.New(jobs.Deps{
@@ -138,13 +138,13 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
 			CircuitBreaker:       providers.CircuitBreaker(p.CircuitBreaker),
-			ProxyFromEnvironment: p.ProxyFromEnvironment, API: p.API, Background: p.Background,
+			ProxyFromEnvironment: p.ProxyFromEnvironment, API: unlessDefault(p.API, config.APIResponses), Background: p.Background,
 			StrictSchema: p.StrictSchema.Or(p.Kind == config.KindOpenAI),
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
 				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
-				StructuredOutput: m.StructuredOutput,
+				StructuredOutput: unlessDefault(m.StructuredOutput, config.StructuredNative),
 				PricePerMillion: providers.Price{
 					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),
 				},
@@ -157,6 +157,14 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 		return nil, fmt.Errorf("%w:\n  %w", config.ErrInvalid, err)
 	}
 	return r, nil
+}
+
+// unlessDefault leaves a default that is written out as empty as one that is not: contracts must not take it for a change.
+func unlessDefault(value, byDefault string) string {
+	if value == byDefault {
+		return ""
+	}
+	return value
 }
 
 // loadSuites reads the configured task folders. Where the default folder is not there, the tasks that are part of the

@@ -21,7 +21,6 @@ import (
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/command"
-	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/store"
@@ -240,7 +239,7 @@ func (p *program) contracts() *cobra.Command {
 					return err
 				}
 				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error {
-					p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), o, command.Streams{Out: p.out, Err: p.err})
+					p.code = command.Run(ctx, ps.suites, runner, ps.recorder(time.Now), o, command.Streams{Out: p.out, Err: p.err})
 					return nil
 				})
 			})
@@ -260,7 +259,7 @@ func (p *program) contracts() *cobra.Command {
 			}, store.Existing())
 		}}
 	flags(status)
-	return oneOf(&cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates"}, run, status)
+	return oneOf(&cobra.Command{Use: "contracts", Short: "Run contract suites and look at the gates"}, append([]*cobra.Command{run, status}, p.exchangeCommands()...)...)
 }
 
 // requireSchema is for commands that only look.

@@ -21,6 +21,7 @@ import (
 	"github.com/docket-gateway/docket/internal/dispatch"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/recheck"
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
@@ -36,6 +37,7 @@ type Gateway struct {
 	server     *http.Server
 	dispatcher *dispatch.Dispatcher
 	prover     prover
+	rechecks   *recheck.Service
 	versions   []*tasks.Definition
 	ready      atomic.Bool
 	failed     chan error // holds why the listener ended by itself
@@ -68,10 +70,14 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	g := &Gateway{parts: p, prover: newProver(p, time.Now), failed: make(chan error, 1)}
 	metrics := telemetry.NewMetrics()
 	hub := events.NewHub()
-	service, attempts, err := p.service(hub, metrics)
+	var held holder
+	g.rechecks = p.newRechecks(&held, time.Now)
+	service, attempts, err := p.service(hub, metrics, g.rechecks)
 	if err != nil {
 		return nil, err
 	}
+	held.versions = service.HeldVersions
+	metrics.WatchGates(p.gates, log)
 	watchBacklog(cfg, metrics, service, log)
 	g.dispatcher = dispatch.New(attempts, service, p.registry, metrics, log) //nolint:contextcheck // a circuit changes in no request of its own
 	metrics.WatchCircuits(g.dispatcher.Circuits)
@@ -236,6 +242,7 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 // is whatever Stop could not finish.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.ready.Store(false)
+	g.rechecks.Stop()
 	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
 	g.cancel()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

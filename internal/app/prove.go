@@ -20,7 +20,7 @@ const ranBySystem = "docket (at start)"
 // targets cost money: those are run on purpose.
 type prover struct {
 	*parts
-	recorder *gate.Recorder
+	recorder command.Recorder
 	now      clock
 }
 
@@ -31,7 +31,7 @@ const (
 )
 
 func newProver(p *parts, now clock) prover {
-	return prover{parts: p, recorder: gate.NewRecorder(p.store.Client(), now), now: now}
+	return prover{parts: p, recorder: p.recorder(now), now: now}
 }
 
 // keep proves what is left to prove and then renews it until ctx is done. held gives the versions that are in use.

@@ -17,6 +17,7 @@ type Config struct {
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
 	MaxAttempts     int           `yaml:"max_attempts"`     // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
+	Contracts       Contracts     `yaml:"contracts"`
 	Retention       Retention     `yaml:"retention"`
 	Limits          Limits        `yaml:"limits"`
 	Log             Log           `yaml:"log"`
@@ -96,6 +97,14 @@ type Webhooks struct {
 	Secrets []Secret `yaml:"-"`
 }
 
+// Contracts say whose results are taken over, and which contracts run by themselves.
+type Contracts struct {
+	TrustedKeys []string      `yaml:"trusted_keys"` // files with public keys, each once; may be empty
+	Recheck     string        `yaml:"recheck"`      // off, fallbacks or route
+	Before      time.Duration `yaml:"before"`       // 1h to 720h
+	MaxCost     Price         `yaml:"max_cost"`     // of one run, in the currency of the target's prices; empty: no cap
+}
+
 // Retention says when finished jobs are removed.
 type Retention struct {
 	Age      time.Duration `yaml:"age"`      // 0s (off), or 1m to 87600h since a job's last event
@@ -140,6 +149,13 @@ const (
 	StructuredTool   = "tool"
 )
 
+// What Contracts.Recheck may be.
+const (
+	RecheckOff       = "off"
+	RecheckFallbacks = "fallbacks"
+	RecheckRoute     = "route"
+)
+
 // AuthModeDev trusts what the client says that it is, on loopback listeners only.
 const AuthModeDev = "dev"
 
@@ -163,6 +179,7 @@ func Default() *Config {
 		ShutdownTimeout: 25 * time.Second,
 		MaxAttempts:     100,
 		Webhooks:        Webhooks{SecretEnv: "DOCKET_WEBHOOK_SECRET"}, //nolint:gosec // the name of a variable
+		Contracts:       Contracts{Recheck: RecheckOff, Before: 24 * time.Hour},
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,

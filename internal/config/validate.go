@@ -64,6 +64,7 @@ func (l *loader) validate(c *Config) {
 	if e := c.Webhooks.SecretEnv; e != "" && !variableName.MatchString(e) {
 		l.problem("webhooks.secret_env", "must be the name of an environment variable, in capitals, not a secret")
 	}
+	l.contracts(c.Contracts)
 	if c.Retention.Age != 0 {
 		l.duration("retention.age", c.Retention.Age, minute, 3650*day)
 	}
