@@ -237,6 +237,9 @@ func (g *Gateway) Failed() <-chan error { return g.failed }
 // Addr is the address that the gateway listens on.
 func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 
+// closeGrace is how long connections may take to end once the streams on them have ended.
+const closeGrace = 5 * time.Second
+
 // Stop takes up no new work and says so at /readyz, drains what is under way until ctx is done, cuts off the rest, closes
 // the listener and the database. Until then requests are answered; a job that comes in is stored for another process, as
 // is whatever Stop could not finish.
@@ -245,11 +248,13 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	g.rechecks.Stop()
 	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
 	g.cancel()
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := g.server.Shutdown(closing)
-	if err != nil {
-		err = errors.Join(err, g.server.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		// A client that sends nothing, or half a request, is no failure of ours: what it asked for it can ask for again.
+		g.log.WarnContext(ctx, "connections are cut that did not end by themselves", "within", closeGrace)
+		err = g.server.Close()
 	}
 	g.background.Wait()
 	return errors.Join(stopped, err, g.store.Close())

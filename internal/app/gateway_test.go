@@ -76,6 +76,22 @@ func TestRunsWithoutWhatLacksAKey(t *testing.T) {
 	require.ErrorContains(t, err, "no provider can be used: providers[0].api_key_env")
 }
 
+// TestStopsInGoodOrderBesideAClientThatSaysNothing: net/http waits for a connection on which no request has come.
+func TestStopsInGoodOrderBesideAClientThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	for _, said := range []string{"", "POST /graphql HTTP/1.1\r\nHost: x\r\n"} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", g.addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = conn.Write([]byte(said))
+		require.NoError(t, err)
+	}
+	_, _ = get(t, g.addr, "/healthz") // the connections were accepted before this one
+	require.NoError(t, g.stop())
+	require.Contains(t, g.log.String(), "connections are cut")
+}
+
 func TestShowsItsCircuits(t *testing.T) {
 	t.Parallel()
 	fake, url := providertest.Start(t)

@@ -118,7 +118,13 @@ func (c *campaign) run(t *testing.T, from, to int) []verify.Violation {
 		})
 	}
 	nemesis := make(chan error, 1)
-	go func() { nemesis <- c.strike(ctx, over, from, to, func() int { return from + int(done.Load()) }) }()
+	go func() {
+		err := c.strike(ctx, over, from, to, func() int { return from + int(done.Load()) })
+		if err != nil {
+			cancel() // without it users would try a dead gateway until go test's -timeout
+		}
+		nemesis <- err
+	}()
 	users.Wait()
 	close(over)
 	require.NoError(t, <-nemesis)
