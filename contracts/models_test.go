@@ -125,8 +125,10 @@ func brokenModels() []brokenModel {
 		// It does not do as the system prompt says.
 		{name: "an ignored system prompt", rig: rig{sender: deaf(good)}, failed: "system/canary",
 			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: ` + fmt.Sprintf("%q", good)},
-		{name: "a canary with more beside it", rig: rig{sender: deaf(`{"canary": "canary-0", "echo": "x"}`)}, failed: "system/canary",
-			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: "{\"canary\": \"canary-0\", \"echo\": \"x\"}"`},
+		{name: "a canary that is another", rig: rig{sender: deaf(`{"canary": "canary-0"}`)}, failed: "system/canary",
+			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: "{\"canary\": \"canary-0\"}"`},
+		{name: "a canary with more beside it", rig: rig{sender: eager()}, failed: "system/canary",
+			message: `the whole output: expected: {"canary":"canary-%,\"echo\":\"x\"}"`},
 		{name: "code fences", rig: rig{sender: always("```json\n" + `{"echo": "x"}` + "\n```")}, failed: "system/format", code: providers.CodeNotJSON,
 			message: "the whole output: expected: one JSON text and nothing else; came: a code fence: \"```json\\n{\\\"echo\\\": \\\"x\\\"}\\n```\"", notRun: append([]string{"schema"}, unjudged...)},
 		{name: "a preamble", rig: rig{sender: always("Sure! " + good)}, failed: "system/format", code: providers.CodeNotJSON,
@@ -201,6 +203,16 @@ func deaf(output string) *fakeSender {
 	return &fakeSender{answer: func(_ context.Context, req providers.Request, _ providers.Reporter) providers.Outcome {
 		if isCanary(req) {
 			return completed(output)
+		}
+		return completed(good)
+	}}
+}
+
+// eager obeys canaries and does its work as well.
+func eager() *fakeSender {
+	return &fakeSender{answer: func(_ context.Context, req providers.Request, _ providers.Reporter) providers.Outcome {
+		if isCanary(req) {
+			return completed(strings.TrimSuffix(obeys(req), "}") + `,"echo":"x"}`)
 		}
 		return completed(good)
 	}}
