@@ -119,6 +119,8 @@ func brokenModels() []brokenModel {
 		{name: "no golden", golden: map[string]string{"echo/cases/one.golden.json": ""}, changes: map[string]string{"echo/cases/one.json": `{"input": {"text": "eins"}}`},
 			failed: "structure/stability", code: contracts.CodeGoldenMissing,
 			message: "the structure: expected: a golden, which docket contracts run --update writes from the task's primary; came: no file cases/one.golden.json"},
+		{name: "no golden of the prompt", golden: map[string]string{"echo/cases/one.a@b.prompt.golden": ""}, failed: "prompt/golden", code: contracts.CodeGoldenMissing,
+			message: "the prompt: expected: a golden, which docket contracts run --update writes; came: no file cases/one.a@b.prompt.golden"},
 		{name: "no golden of the target", golden: map[string]string{"echo/cases/one.a@b.golden.json": ""},
 			failed: "structure/values", code: contracts.CodeGoldenMissing, message: "/echo: expected: a golden value; came: none in cases/one.a@b.golden.json"},
 
