@@ -119,14 +119,18 @@ func brokenModels() []brokenModel {
 		{name: "no golden", golden: map[string]string{"echo/cases/one.golden.json": ""}, changes: map[string]string{"echo/cases/one.json": `{"input": {"text": "eins"}}`},
 			failed: "structure/stability", code: contracts.CodeGoldenMissing,
 			message: "the structure: expected: a golden, which docket contracts run --update writes from the task's primary; came: no file cases/one.golden.json"},
+		{name: "no golden of the prompt", golden: map[string]string{"echo/cases/one.a@b.prompt.golden": ""}, failed: "prompt/golden", code: contracts.CodeGoldenMissing,
+			message: "the prompt: expected: a golden, which docket contracts run --update writes; came: no file cases/one.a@b.prompt.golden"},
 		{name: "no golden of the target", golden: map[string]string{"echo/cases/one.a@b.golden.json": ""},
 			failed: "structure/values", code: contracts.CodeGoldenMissing, message: "/echo: expected: a golden value; came: none in cases/one.a@b.golden.json"},
 
 		// It does not do as the system prompt says.
 		{name: "an ignored system prompt", rig: rig{sender: deaf(good)}, failed: "system/canary",
 			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: ` + fmt.Sprintf("%q", good)},
-		{name: "a canary with more beside it", rig: rig{sender: deaf(`{"canary": "canary-0", "echo": "x"}`)}, failed: "system/canary",
-			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: "{\"canary\": \"canary-0\", \"echo\": \"x\"}"`},
+		{name: "a canary that is another", rig: rig{sender: deaf(`{"canary": "canary-0"}`)}, failed: "system/canary",
+			message: `the whole output: expected: {"canary":"canary-%"}, as the system prompt says; came: "{\"canary\": \"canary-0\"}"`},
+		{name: "a canary with more beside it", rig: rig{sender: eager()}, failed: "system/canary",
+			message: `the whole output: expected: {"canary":"canary-%,\"echo\":\"x\"}"`},
 		{name: "code fences", rig: rig{sender: always("```json\n" + `{"echo": "x"}` + "\n```")}, failed: "system/format", code: providers.CodeNotJSON,
 			message: "the whole output: expected: one JSON text and nothing else; came: a code fence: \"```json\\n{\\\"echo\\\": \\\"x\\\"}\\n```\"", notRun: append([]string{"schema"}, unjudged...)},
 		{name: "a preamble", rig: rig{sender: always("Sure! " + good)}, failed: "system/format", code: providers.CodeNotJSON,
@@ -201,6 +205,16 @@ func deaf(output string) *fakeSender {
 	return &fakeSender{answer: func(_ context.Context, req providers.Request, _ providers.Reporter) providers.Outcome {
 		if isCanary(req) {
 			return completed(output)
+		}
+		return completed(good)
+	}}
+}
+
+// eager obeys canaries and does its work as well.
+func eager() *fakeSender {
+	return &fakeSender{answer: func(_ context.Context, req providers.Request, _ providers.Reporter) providers.Outcome {
+		if isCanary(req) {
+			return completed(strings.TrimSuffix(obeys(req), "}") + `,"echo":"x"}`)
 		}
 		return completed(good)
 	}}

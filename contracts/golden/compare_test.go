@@ -112,6 +112,8 @@ func TestCompare(t *testing.T) {
 		{"a golden that is no number", "tolerance:1", "", `"1"`, `1`, differences{{"", "a golden that is a number", `"1"`}}},
 		{"a number out of bounds", "tolerance:1", "", `1`, `1e999999999`, differences{{"", "1 ± 1", "1e999999999"}}},
 
+		{"numbers out of bounds are not compared", "exact", "", `1e500`, `1e500`, differences{{"", "1e500", "1e500"}}},
+
 		{"structure has no value", "structure", "/a", `1`, `{}`, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -202,7 +202,7 @@ func TestBoundsTheWork(t *testing.T) {
 		"lists that double":   "[output.l]" + strings.Repeat(".map(x, x + x)", 60) + ".exists(x, x.all(y, y >= 0))",
 		"decimals that grow":  "[decimal(output.n)]" + strings.Repeat(".map(x, x * x)", 60) + " == []",
 		"exponents that grow": "[decimal('1e400')]" + strings.Repeat(".map(x, x * x)", 60) + " == []",
-		"a long range":        "lists.range(1000000000).size() > 0",
+		"a long range":        "lists.range(20000).size() > 0",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
