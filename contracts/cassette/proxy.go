@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// replayKey is sent where a key is needed and nobody looks at it. It is too short to be looked for in answers.
+	// replayKey is sent where no key is configured and nobody looks at it. It is too short to be looked for in answers.
 	replayKey = "replay"
 	// margin is how much longer the adapter waits than the wire, so that the wire is the one that gives up.
 	margin = 30 * time.Second
@@ -82,11 +82,13 @@ func (w *wire) overHTTP(ctx context.Context, options []recorder.Option) error {
 		up.close()
 		return err
 	}
-	d := providers.Detour{BaseURL: "http://" + listener.Addr().String() + private + real.EscapedPath(), Patience: cfg.TotalTimeout + margin}
-	if w.tape != nil {
-		d.Key = replayKey
-	}
-	target, err := w.registry.Detour(w.target, d)
+	target, err := w.registry.With(w.target, func(c *providers.Config) {
+		c.BaseURL, c.ProxyFromEnvironment = "http://"+listener.Addr().String()+private+real.EscapedPath(), false
+		c.AckTimeout, c.IdleTimeout, c.TotalTimeout = cfg.TotalTimeout+margin, cfg.TotalTimeout+margin, cfg.TotalTimeout+margin
+		if w.tape != nil {
+			c.APIKey = replayKey
+		}
+	})
 	if err != nil {
 		return errors.Join(err, w.stop())
 	}

@@ -63,7 +63,7 @@ func TestACapThatIsReachedLeavesTheOldFile(t *testing.T) {
 	before := b.read("one") + b.read("two")
 	most, err := contracts.NewSpending("0.003")
 	require.NoError(t, err)
-	_, err = b.run(t.Context(), report.Record, contracts.Options{Spending: most, Concurrency: 1})
+	_, err = b.run(t.Context(), report.Record, contracts.Options{Spending: most, Concurrency: 1, Runs: 20})
 	require.ErrorIs(t, err, contracts.ErrMaxCost)
 	require.Equal(t, before, b.read("one")+b.read("two"))
 }
