@@ -211,7 +211,7 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func(c
 		c.cancel(err)
 		return Answer{}
 	}
-	a := ask(withStep(ctx, name))
+	a := ask(WithStep(ctx, name))
 	settle(a.Outcome.Usage)
 	// What an interruption ended is no answer.
 	if c.Journal != nil && ctx.Err() == nil {

@@ -104,7 +104,8 @@ func NewRunner(d Deps) *Runner {
 // stepKey is where a context keeps its step.
 type stepKey struct{}
 
-func withStep(ctx context.Context, name string) context.Context {
+// WithStep returns a context whose requests are made in the course of the step.
+func WithStep(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, stepKey{}, name)
 }
 

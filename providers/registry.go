@@ -33,14 +33,14 @@ type Target struct {
 type Registry struct {
 	targets   []Target
 	byID      map[string]int
-	secrets   map[string]func() Secret // by provider; functions, so that printing a registry shows none
+	secrets   map[string]string // keys by provider, for At
 	factories map[string]Factory
 }
 
 // NewRegistry checks every configuration and builds its sender with the factory of its kind. It returns all mistakes
 // at once, as joined ConfigErrors that name the place, such as providers[0].base_url.
 func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, error) {
-	r := &Registry{byID: map[string]int{}, secrets: map[string]func() Secret{}, factories: factories}
+	r := &Registry{byID: map[string]int{}, secrets: map[string]string{}, factories: factories}
 	var errs []error
 	names := map[string]int{}
 	for i, c := range configs {
@@ -68,7 +68,7 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 			errs = append(errs, err)
 			continue
 		}
-		r.secrets[c.Name] = func() Secret { return Secret(c.APIKey) }
+		r.secrets[c.Name] = c.APIKey
 		for _, t := range targets {
 			r.byID[t.ID] = len(r.targets)
 			r.targets = append(r.targets, t)

@@ -9,23 +9,19 @@ func (r *Registry) At(target, baseURL string) (Target, error) {
 	return r.With(target, func(c *Config) { c.BaseURL = baseURL })
 }
 
-// With is At for any other change. The change is not shown the key, and the provider's name and models are not its to change.
+// With is At for any other change. The change is not shown the key, and the provider's name and models are not its to change. A
+// key that it sets stands in for one that is not configured, as in a replay, and for no other.
 func (r *Registry) With(target string, change func(*Config)) (Target, error) {
-	return r.rebuild(target, "", change)
-}
-
-// rebuild is With under another key, if one is given.
-func (r *Registry) rebuild(target, key string, change func(*Config)) (Target, error) {
 	t, ok := r.Lookup(target)
 	if !ok {
 		return Target{}, fmt.Errorf("%s is not configured", target)
 	}
 	c := t.Config
 	change(&c)
-	if key == "" {
-		key = string(r.secrets[t.Provider]())
+	c.Name, c.Kind, c.Models = t.Config.Name, t.Config.Kind, t.Config.Models
+	if key := r.secrets[c.Name]; key != "" {
+		c.APIKey = key
 	}
-	c.Name, c.Kind, c.Models, c.APIKey = t.Config.Name, t.Config.Kind, t.Config.Models, key
 	if err := c.Validate(target); err != nil {
 		return Target{}, err
 	}

@@ -23,14 +23,14 @@ const nowhere = "http://docket.invalid/send/"
 
 // overCalls records the calls of an adapter that makes no HTTP requests.
 func (w *wire) overCalls(options []recorder.Option) error {
-	real := w.endpoint.Target.Sender
+	adapter := w.endpoint.Target.Sender
 	var err error
 	if w.recorder, err = recorder.New(w.name, append(options, recorder.WithRealTransport(through(func(r *http.Request) (*http.Response, error) {
-		return perform(real, r)
+		return perform(adapter, r)
 	})))...); err != nil {
 		return fmt.Errorf("%s: %w", w.name, err)
 	}
-	w.endpoint.Target.Sender = caller{real, w}
+	w.endpoint.Target.Sender = caller{adapter, w}
 	w.stop = func() error { return nil }
 	return nil
 }
@@ -107,6 +107,9 @@ type caller struct {
 // Send implements providers.Provider.
 func (c caller) Send(ctx context.Context, req providers.Request, r providers.Reporter) providers.Outcome {
 	w := c.wire
+	if w.tape == nil && w.failed() {
+		return notSent()
+	}
 	out, took, err := c.send(ctx, req, r)
 	w.mu.Lock()
 	w.note(req.AttemptID, took)
@@ -196,7 +199,7 @@ func perform(p providers.Provider, hr *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	heard := &listener{Reporter: c.r}
-	out := p.Send(c.ctx, c.req, heard)
+	out := p.Send(c.ctx, c.req, heard) //nolint:contextcheck // see call
 	if !utf8.Valid(out.Output) {
 		return nil, errors.New("its output is not UTF-8, so it cannot be written down")
 	}

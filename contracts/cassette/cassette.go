@@ -87,7 +87,7 @@ func (ws *Wires) Open(ctx context.Context, s contracts.Suite, c contracts.Case, 
 	}
 	options := []recorder.Option{
 		recorder.WithMatcher(matches), recorder.WithSkipRequestLatency(true),
-		recorder.WithHook(tellDuration, recorder.BeforeResponseReplayHook),
+		recorder.WithHook(tellDuration, recorder.BeforeResponseReplayHook), recorder.WithDebugWriter(silence{}),
 	}
 	switch mode {
 	case report.Record:
@@ -130,6 +130,13 @@ func (ws *Wires) Open(ctx context.Context, s contracts.Suite, c contracts.Case, 
 	}
 	return w, nil
 }
+
+// silence is a writer that is not io.Discard: with that one go-vcr would write requests with their keys to standard error if VCR_DEBUG
+// is set.
+type silence struct{}
+
+// Write implements io.Writer.
+func (silence) Write(p []byte) (int, error) { return len(p), nil }
 
 // wire is one case's.
 type wire struct {
@@ -195,6 +202,13 @@ func (w *wire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.problems = append(w.problems, err)
+}
+
+// failed says whether Close will return an error.
+func (w *wire) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.problems) > 0
 }
 
 // again says how the cassette is recorded anew.

@@ -64,6 +64,7 @@ func TestReplaysEachKindWithoutItsProvider(t *testing.T) {
 		"anthropic":         {providers.Config{Kind: anthropic.Kind}, anthropictest.Messages(), anthropictest.Says, anthropictest.Error, ""},
 		"gemini":            {providers.Config{Kind: gemini.Kind}, geminitest.Stream(), geminitest.Says, geminitest.Error, "beta"},
 		"openai responses":  {providers.Config{Kind: openai.Kind, StrictSchema: true}, openaitest.Responses(), openaitest.ResponsesSays, openaitest.Error, ""},
+		"openai background": {providers.Config{Kind: openai.Kind, Background: true}, openaitest.NewAccount().Protocol(), nil, openaitest.Error, ""},
 		"openai chat":       {providers.Config{Kind: openai.Kind, API: openai.APIChat}, openaitest.Chat(), func(o string) providertest.Behaviour { return openaitest.ChatSays(o, "stop") }, openaitest.Error, ""},
 		"openai-compatible": {providers.Config{Kind: openaicompat.Kind}, providertest.ChatCompletions(), func(o string) providertest.Behaviour { return providertest.Says(o, "stop") }, providertest.Error, ""},
 	} {
@@ -72,7 +73,9 @@ func TestReplaysEachKindWithoutItsProvider(t *testing.T) {
 			fake, url, stop := gone(t, k.protocol)
 			k.config.BaseURL, k.config.APIKey = url+k.version, key
 			b := setup(t, k.config)
-			fake.OnModel(demo.Laser, k.says(answer))
+			if k.says != nil {
+				fake.OnModel(demo.Laser, k.says(answer))
+			}
 			// One of all is refused, and quotes the key and the account.
 			fake.Enqueue(k.fails(http.StatusTooManyRequests, "rate_limit_exceeded "+key+" of "+account, "Retry-After", "7"))
 

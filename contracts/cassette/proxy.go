@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// replayKey is sent where a key is needed and nobody looks at it. It is too short to be looked for in answers.
+	// replayKey is sent where no key is configured and nobody looks at it. It is too short to be looked for in answers.
 	replayKey = "replay"
 	// margin is how much longer the adapter waits than the wire, so that the wire is the one that gives up.
 	margin = 30 * time.Second
@@ -41,7 +41,7 @@ type asked struct {
 // long as for a whole one; the endpoint is held to its own time-outs by upstream.
 func (w *wire) overHTTP(ctx context.Context, options []recorder.Option) error {
 	cfg := w.endpoint.Target.Config
-	real, err := url.Parse(cfg.BaseURL)
+	endpoint, err := url.Parse(cfg.BaseURL)
 	if err != nil {
 		return errors.New("the provider's base_url is not a URL") // the parse error would quote it
 	}
@@ -59,8 +59,9 @@ func (w *wire) overHTTP(ctx context.Context, options []recorder.Option) error {
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server := &http.Server{ReadHeaderTimeout: margin, ErrorLog: quiet, Handler: http.StripPrefix(private, &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = real.Scheme, real.Host, ""
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = endpoint.Scheme, endpoint.Host, ""
 			r.Out.RequestURI, r.Out.RemoteAddr = "", ""
+			r.Out.Header.Del("Accept-Encoding") // net/http's own, of tokenizers
 		},
 		Transport: through(w.roundTrip), ErrorLog: quiet,
 		// The adapter's outcome does not count: Close returns the error.
@@ -82,11 +83,13 @@ func (w *wire) overHTTP(ctx context.Context, options []recorder.Option) error {
 		up.close()
 		return err
 	}
-	d := providers.Detour{BaseURL: "http://" + listener.Addr().String() + private + real.EscapedPath(), Patience: cfg.TotalTimeout + margin}
-	if w.tape != nil {
-		d.Key = replayKey
-	}
-	target, err := w.registry.Detour(w.target, d)
+	target, err := w.registry.With(w.target, func(c *providers.Config) {
+		c.BaseURL, c.ProxyFromEnvironment = "http://"+listener.Addr().String()+private+endpoint.EscapedPath(), false
+		c.AckTimeout, c.IdleTimeout, c.TotalTimeout = cfg.TotalTimeout+margin, cfg.TotalTimeout+margin, cfg.TotalTimeout+margin
+		if w.tape != nil {
+			c.APIKey = replayKey
+		}
+	})
 	if err != nil {
 		return errors.Join(err, w.stop())
 	}
@@ -189,6 +192,9 @@ type sender struct {
 // Send implements providers.Provider.
 func (s sender) Send(ctx context.Context, req providers.Request, r providers.Reporter) providers.Outcome {
 	w := s.wire
+	if w.tape == nil && w.failed() {
+		return notSent()
+	}
 	q, end := w.begin(ctx, req.AttemptID, &req.Traceparent)
 	defer end()
 	out := s.Provider.Send(ctx, req, r)
@@ -203,6 +209,11 @@ func (s sender) Send(ctx context.Context, req providers.Request, r providers.Rep
 		w.fail(fmt.Errorf("%w: %s: the kind %s got an answer by another way than its base_url", ErrNotRecorded, w.name, w.endpoint.Target.Config.Kind))
 	}
 	return out
+}
+
+// notSent is the outcome of a request of a case that cannot be recorded any more: it would be paid for in vain.
+func notSent() providers.Outcome {
+	return providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{Code: providers.CodeNotSent, Message: "the case's recording failed before"}}
 }
 
 type retrievingSender struct {

@@ -63,7 +63,7 @@ func TestACapThatIsReachedLeavesTheOldFile(t *testing.T) {
 	before := b.read("one") + b.read("two")
 	most, err := contracts.NewSpending("0.003")
 	require.NoError(t, err)
-	_, err = b.run(t.Context(), report.Record, contracts.Options{Spending: most, Concurrency: 1})
+	_, err = b.run(t.Context(), report.Record, contracts.Options{Spending: most, Concurrency: 1, Runs: 20})
 	require.ErrorIs(t, err, contracts.ErrMaxCost)
 	require.Equal(t, before, b.read("one")+b.read("two"))
 }
@@ -268,4 +268,99 @@ func TestRecordingAgainKeepsTheOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, b.read("one"), "- id: 12\n")
 	require.Equal(t, []string{"canary", "round trip", "run 1", "run 2", "run 3", "run 4", "run 5", "run 6", "run 7", "run 8", "run 9", "run 10", "run 11"}, steps())
+}
+
+func TestBodiesAreKeptToTheByte(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"line ends":     "\r\n\n  a\t\n\r b \n\n",
+		"separators":    "a\u0085b\u2028c\u2029d\ufeffe",
+		"controls":      "\x00\x01\x1b\x7f",
+		"no UTF-8":      "a\xff\xfe\xc3",
+		"as YAML":       "---\n- !!binary x\n...\n",
+		"number":        "1e3",
+		"nothing":       "",
+		"spaces":        " \n  ",
+		"comment":       "# a: b",
+		"other planes":  "🖨️ \U0010ffff",
+		"surrogates":    `{"a":"\ud83d"}`,
+		"trailing":      "x\n\n\n",
+		"half a rune":   "data: \xf0\x9f",
+		"very long":     strings.Repeat("wort ", 100_000),
+		"quotes":        `'"\'"` + "`",
+		"leading break": "\n x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+			defer h.Close()
+			b := setup(t, providers.Config{Kind: openaicompat.Kind, BaseURL: h.URL})
+			get := func(w contracts.Wire) string {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.Endpoint().Target.Config.BaseURL+"/x", nil)
+				require.NoError(t, err)
+				req.Close = true
+				resp, err := http.DefaultClient.Do(req)
+				require.NoError(t, err)
+				raw, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				require.NoError(t, w.Close())
+				return string(raw)
+			}
+			w, _, err := b.wire(t.Context(), report.Record)
+			require.NoError(t, err)
+			require.Equal(t, body, get(w))
+			w, _, err = b.wire(t.Context(), report.Replay)
+			require.NoError(t, err)
+			require.Equal(t, body, get(w))
+		})
+	}
+}
+
+// What is packed cannot be searched.
+func TestAPackedAnswerIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") == "" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		_, _ = io.WriteString(w, "x")
+	}))
+	defer h.Close()
+	b := setup(t, providers.Config{Kind: openaicompat.Kind, BaseURL: h.URL})
+	_, err := b.run(t.Context(), report.Record, contracts.Options{})
+	require.ErrorIs(t, err, cassette.ErrNotRecorded)
+	require.ErrorContains(t, err, "packed")
+	require.Empty(t, b.files())
+}
+
+func TestNothingMoreIsSentForACaseThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	fake, url, _ := gone(t, providertest.ChatCompletions())
+	b := setup(t, providers.Config{Kind: openaicompat.Kind, BaseURL: url})
+	fake.OnModel(demo.Laser, providertest.Reset())
+	_, err := b.run(t.Context(), report.Record, contracts.Options{Runs: 50, Concurrency: 1})
+	require.ErrorIs(t, err, cassette.ErrNotRecorded)
+	require.LessOrEqual(t, len(fake.Log()), 2, "one for each case")
+}
+
+// go-vcr writes requests with their headers if it is asked to.
+func TestNoDebuggingShowsAKey(t *testing.T) {
+	t.Setenv("VCR_DEBUG", "true")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	stderr := os.Stderr
+	os.Stderr = w
+	defer func() { os.Stderr = stderr }()
+	_, url, _ := gone(t, providertest.ChatCompletions())
+	b := setup(t, providers.Config{Kind: openaicompat.Kind, BaseURL: url, APIKey: key})
+	read := make(chan []byte)
+	go func() {
+		raw, _ := io.ReadAll(r)
+		read <- raw
+	}()
+	b.record()
+	require.NoError(t, b.replay())
+	require.NoError(t, w.Close())
+	require.Empty(t, <-read)
 }

@@ -216,7 +216,7 @@ func TestAnotherRequestIsNotOnTheCassette(t *testing.T) {
 		`{"include_usage":true}`:      "the request differs in the body at /stream_options",
 		`/v1/chat/completions` + "\n": "the request differs in the query",
 	} {
-		t.Run(changed, func(t *testing.T) {
+		func() {
 			to := map[string]string{
 				`"max_tokens":50`: `"max_tokens":51`, `Echo eins`: `Echo EINS`, `/v1/chat/completions`: `/v2/chat/completions`, "method: POST": "method: PUT",
 				"- run 1": "- run 7", `"stream":true}`: `"stream":true`, `"model":"laser","max_toke`: `"model":"laser", "max_toke`,
@@ -233,13 +233,13 @@ func TestAnotherRequestIsNotOnTheCassette(t *testing.T) {
 			err := b.replay()
 			require.ErrorIs(t, err, cassette.ErrNotOnIt)
 			require.ErrorContains(t, err, says)
-		})
+		}()
 	}
 }
 
 func TestReplayOpensNoConnectionToTheProvider(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var reached sync.Map
 	var wg sync.WaitGroup
@@ -335,9 +335,10 @@ func TestBuiltInTasksAreReplayedFromTheProgram(t *testing.T) {
 	b := simulated(t)
 	recorded := b.record()
 	files := fstest.MapFS{}
-	require.NoError(t, fs.WalkDir(os.DirFS(b.root), ".", func(path string, d fs.DirEntry, err error) error {
+	disk := os.DirFS(b.root)
+	require.NoError(t, fs.WalkDir(disk, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			raw, err := os.ReadFile(b.root + "/" + path)
+			raw, err := fs.ReadFile(disk, path)
 			files[path] = &fstest.MapFile{Data: raw}
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // new ones may come at any time.
 var (
 	keptOfRequests  = []string{"Accept", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "User-Agent", stepHeader}
-	keptOfResponses = []string{"Content-Encoding", "Content-Type", "Date", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id"}
+	keptOfResponses = []string{"Content-Type", "Date", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id"}
 )
 
 // secretQuery names query parameters that hold keys.

@@ -54,7 +54,7 @@ func setup(t *testing.T, cfg providers.Config) *bundle {
 		b.write(name, content)
 	}
 	def := providers.Defaults()
-	def.Name, def.Kind, def.BaseURL, def.APIKey, def.API, def.StrictSchema = "p", cfg.Kind, cfg.BaseURL, cfg.APIKey, cfg.API, cfg.StrictSchema
+	def.Name, def.Kind, def.BaseURL, def.APIKey, def.API, def.StrictSchema, def.Background = "p", cfg.Kind, cfg.BaseURL, cfg.APIKey, cfg.API, cfg.StrictSchema, cfg.Background
 	def.Models = cfg.Models
 	if def.Models == nil {
 		def.Models = []providers.Model{{Name: demo.Laser, MaxOutputTokens: 100, PricePerMillion: providers.Price{Input: "1", Output: "2"}}}

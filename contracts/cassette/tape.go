@@ -73,9 +73,15 @@ func (w *wire) encode(d description, v any) ([]byte, error) {
 	if w.holdsKey(string(raw)) {
 		return nil, errors.New("the provider's key is in it still")
 	}
-	// A file that cannot be read again would be found out when nobody can record any more.
-	if _, err := parse(append([]byte("---\n"), raw...)); err != nil {
+	// A file that cannot be read again, or says something else then, would be found out when nobody can record any more.
+	back, err := parse(append([]byte("---\n"), raw...))
+	if err != nil {
 		return nil, fmt.Errorf("it could not be read again: %w", err)
+	}
+	for i, one := range back.Interactions {
+		if one.Request.Body != t.Interactions[i].Request.Body || one.Response.Body != t.Interactions[i].Response.Body {
+			return nil, errors.New("a body would be another one when it is read again")
+		}
 	}
 	return raw, nil
 }
@@ -126,7 +132,7 @@ const temporary = ".recording-*"
 // probe makes the folder of a file and sees whether it can be written there, before anything is paid for.
 func probe(file string) error {
 	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // beside the task's other files, to be committed
 		return err
 	}
 	f, err := os.CreateTemp(dir, temporary)

@@ -71,6 +71,9 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ack.Stop() {
 		return nil, because(context.Canceled)
 	}
+	if packed := resp.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
+		return nil, fmt.Errorf("it is packed (%q), which nobody asked for, and cannot be searched for keys", packed)
+	}
 	idle := after(u.idle, "it was silent for idle_timeout, "+u.idle.String())
 	defer idle.Stop()
 	var body bytes.Buffer

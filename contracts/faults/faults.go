@@ -43,6 +43,9 @@ const (
 	long  = 20 * time.Second
 )
 
+// replayKey is sent to the proxy by adapters that send nothing without a key.
+const replayKey = "replay"
+
 // Verdict is what an adapter makes of an answer, or of none.
 type verdict struct {
 	kind       providers.OutcomeKind
@@ -103,10 +106,14 @@ func (i *Injector) Inject(ctx context.Context, _ contracts.Suite, ep contracts.E
 		return nil, err
 	}
 	defer p.close()
+	key := "" // where none is configured
+	if mode == report.Replay {
+		key = replayKey
+	}
 	checks, errs := make([]report.Check, len(list)), make([]error, len(list))
 	var wg sync.WaitGroup
 	for n, f := range list {
-		wg.Go(func() { checks[n], errs[n] = i.one(ctx, t, p, f) })
+		wg.Go(func() { checks[n], errs[n] = i.one(ctx, t, p, f, key) })
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
@@ -121,7 +128,7 @@ func (i *Injector) Inject(ctx context.Context, _ contracts.Suite, ep contracts.E
 }
 
 // one injects one fault and judges what came.
-func (i *Injector) one(ctx context.Context, t providers.Target, p *proxy, f fault) (report.Check, error) {
+func (i *Injector) one(ctx context.Context, t providers.Target, p *proxy, f fault, key string) (report.Check, error) {
 	check := report.Check{Name: report.CheckFaults, Aspect: f.aspect, Status: report.Passed}
 	if f.missing != "" {
 		check.Status, check.Message = report.NotApplicable, f.missing
@@ -132,7 +139,7 @@ func (i *Injector) one(ctx context.Context, t providers.Target, p *proxy, f faul
 		return report.Check{}, err
 	}
 	rebuilt, err := i.targets.With(t.ID, func(c *providers.Config) {
-		c.BaseURL, c.ProxyFromEnvironment = address, false
+		c.BaseURL, c.ProxyFromEnvironment, c.APIKey = address, false, key
 		c.AckTimeout, c.IdleTimeout, c.TotalTimeout, c.Linger = long, long, 2*long, 0
 		if f.change != nil {
 			f.change(c)

@@ -241,3 +241,15 @@ func TestEndsWithItsContext(t *testing.T) {
 	_, err := faults.New(r).Inject(ctx, contracts.Suite{}, contracts.Endpoint{Target: r.Targets()[0]}, report.Live)
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// As on a machine that has none: an adapter that sends nothing without a key would fail every fault.
+func TestAReplayNeedsNoKey(t *testing.T) {
+	t.Parallel()
+	d := providers.Defaults()
+	d.Name, d.Kind, d.BaseURL, d.Models = "some", gemini.Kind, "https://models.example/v1beta", []providers.Model{{Name: model}}
+	r, err := providers.NewRegistry([]providers.Config{d}, map[string]providers.Factory{gemini.Kind: gemini.New})
+	require.NoError(t, err)
+	for aspect, c := range inject(t, r, report.Replay) {
+		require.Contains(t, []report.Status{report.Passed, report.NotApplicable}, c.Status, aspect+": "+c.Message)
+	}
+}

@@ -21,7 +21,7 @@ func (p *parts) withRunner(ranBy string, now clock, use func(*contracts.Runner) 
 		Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), Graph: p.graphOptions(), Logger: p.log,
 	})
 	runner := contracts.NewRunner(contracts.Deps{
-		Targets: contracts.FromRegistry(p.registry), Wires: cassette.New(cassette.Options{Registry: p.registry}),
+		Targets: contracts.FromRegistry(p.registry), Wires: cassette.New(cassette.Options{Registry: p.registry, Now: now}),
 		RoundTrips: trips, Faults: faults.New(p.registry), RanBy: ranBy, Now: now,
 	})
 	return errors.Join(use(runner), trips.Close())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -20,6 +21,7 @@ type provider struct {
 // call is the request of one trip. There is one at most.
 type call struct {
 	sender providers.Provider
+	step   string // of the contract run, which the worker's context does not know
 
 	mu      sync.Mutex
 	stop    context.CancelFunc // nil: nothing was sent
@@ -27,8 +29,8 @@ type call struct {
 	outcome providers.Outcome
 }
 
-func (p *provider) expect(trace string, sender providers.Provider) *call {
-	c := &call{sender: sender, done: make(chan struct{})}
+func (p *provider) expect(trace string, sender providers.Provider, step string) *call {
+	c := &call{sender: sender, step: step, done: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls[trace] = c
@@ -60,7 +62,7 @@ func (p *provider) Send(ctx context.Context, req providers.Request, r providers.
 	defer close(c.done) // also in a panic, which the worker recovers
 	c.outcome = providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: providers.CodeAdapter, Message: "the adapter broke down"}}
 	l := &listener{Reporter: r, stop: cancel}
-	out := c.sender.Send(ctx, req, l)
+	out := c.sender.Send(contracts.WithStep(ctx, c.step), req, l)
 	if l.unknown != nil { // what ended it after that was our doing
 		out = providers.Outcome{Kind: providers.Unknown, Failure: l.unknown, Usage: out.Usage, ProviderRequestID: out.ProviderRequestID}
 	}

@@ -72,7 +72,7 @@ func (t *Tripper) RoundTrip(ctx context.Context, s contracts.Suite, c contracts.
 	ctx, cancel := context.WithTimeout(ctx, ep.Target.Config.TotalTimeout+t.o.Lease)
 	defer cancel()
 	traceparent, trace := newTrace()
-	call := d.provider.expect(trace, ep.Target.Sender)
+	call := d.provider.expect(trace, ep.Target.Sender, contracts.StepOf(ctx))
 	defer d.provider.forget(trace)
 
 	trip, err := d.run(ctx, traceparent, c.Input)
