@@ -134,7 +134,7 @@ func TestSendsWhatAJobWouldSend(t *testing.T) {
 	require.JSONEq(t, string(b.suite.Task.OutputSchemaJSON), string(got.Schema))
 	require.InDelta(t, 0.5, got.Temperature, 0)
 	require.Equal(t, 9, got.MaxOutputTokens)
-	require.Regexp(t, "^att_", got.AttemptID)
+	require.Regexp(t, "^contract-[0-9a-z]{26}$", got.AttemptID)
 }
 
 // A time-out ends the request: nobody waits for a late answer, which could be minutes.
