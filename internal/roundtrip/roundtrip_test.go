@@ -222,6 +222,17 @@ func TestManyTripsAtOnce(t *testing.T) {
 	require.Len(t, b.dockets, 2)
 }
 
+// What a provider did in one trip is nothing to the next one: no circuit opens between them.
+func TestEachTripIsLookedAtByItself(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	for range 2 * providers.DefaultCircuitFailures {
+		trip, err := b.RoundTrip(t.Context(), b.suite, b.one(), endpoint(ends(providers.Failed, providers.CodeOverloaded, true)))
+		require.NoError(t, err)
+		require.Equal(t, providers.CodeOverloaded, trip.Code)
+	}
+}
+
 func TestLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
