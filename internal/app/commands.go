@@ -238,7 +238,7 @@ func (p *program) contracts() *cobra.Command {
 				if err := ps.store.Migrate(ctx); err != nil {
 					return err
 				}
-				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error {
+				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error { //nolint:contextcheck // its end has a bound of its own
 					p.code = command.Run(ctx, ps.suites, runner, ps.recorder(time.Now), o, command.Streams{Out: p.out, Err: p.err})
 					return nil
 				})

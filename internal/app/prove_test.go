@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/contractresult"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -39,6 +42,29 @@ func TestProvesDemoFallbacksAtStartAndOnlyOnce(t *testing.T) {
 	second := serve(t, cfg)
 	for _, task := range []string{"triage", "invoice"} {
 		require.Len(t, second.proofs(t, task), 1)
+	}
+}
+
+// TestProvesWithoutTouchingItsOwnJobs: the round trips of a proof are jobs of another database.
+func TestProvesWithoutTouchingItsOwnJobs(t *testing.T) {
+	t.Parallel()
+	g := serve(t, defaults(t))
+	for _, task := range []string{"triage", "invoice"} {
+		var result report.Result
+		require.NoError(t, json.Unmarshal(g.proofs(t, task)[0].Report, &result))
+		require.Equal(t, report.Passed, result.Summary(report.CheckRoundTrip))
+		require.Equal(t, report.Passed, result.Summary(report.CheckSystem), "also the canary")
+		require.Equal(t, report.NotApplicable, result.Summary(report.CheckFaults))
+	}
+	ctx := viewer.NewSystemContext(t.Context())
+	for name, count := range map[string]func(context.Context) (int, error){
+		"jobs": g.store.Client().Job.Query().Count, "attempts": g.store.Client().Attempt.Query().Count,
+		"events": g.store.Client().JobEvent.Query().Count, "owners": g.store.Client().Owner.Query().Count,
+		"task versions": g.store.Client().TaskVersion.Query().Count,
+	} {
+		n, err := count(ctx)
+		require.NoError(t, err)
+		require.Zero(t, n, name)
 	}
 }
 

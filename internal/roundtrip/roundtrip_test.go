@@ -134,7 +134,7 @@ func TestSendsWhatAJobWouldSend(t *testing.T) {
 	require.JSONEq(t, string(b.suite.Task.OutputSchemaJSON), string(got.Schema))
 	require.InDelta(t, 0.5, got.Temperature, 0)
 	require.Equal(t, 9, got.MaxOutputTokens)
-	require.Regexp(t, "^att_", got.AttemptID)
+	require.Regexp(t, "^contract-[0-9a-z]{26}$", got.AttemptID)
 }
 
 // A time-out ends the request: nobody waits for a late answer, which could be minutes.
@@ -220,6 +220,17 @@ func TestManyTripsAtOnce(t *testing.T) {
 	_, err := b.RoundTrip(t.Context(), b.suite, b.one(), other)
 	require.NoError(t, err)
 	require.Len(t, b.dockets, 2)
+}
+
+// What a provider did in one trip is nothing to the next one: no circuit opens between them.
+func TestEachTripIsLookedAtByItself(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	for range 2 * providers.DefaultCircuitFailures {
+		trip, err := b.RoundTrip(t.Context(), b.suite, b.one(), endpoint(ends(providers.Failed, providers.CodeOverloaded, true)))
+		require.NoError(t, err)
+		require.Equal(t, providers.CodeOverloaded, trip.Code)
+	}
 }
 
 func TestLeavesNothingBehind(t *testing.T) {

@@ -82,6 +82,7 @@ func Run(t *testing.T, a Adapter) {
 	t.Run("Outcomes", func(t *testing.T) { t.Parallel(); outcomes(t, a) })
 	t.Run("Times", func(t *testing.T) { t.Parallel(); times(t, a) })
 	t.Run("Request", func(t *testing.T) { t.Parallel(); request(t, a) })
+	t.Run("SystemPrompt", func(t *testing.T) { t.Parallel(); systemPrompt(t, a) })
 }
 
 // Bundle is one adapter and the fake that it talks to, in a bubble.

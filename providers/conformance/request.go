@@ -34,3 +34,18 @@ func request(t *testing.T, a Adapter) {
 		require.NotEmpty(t, b.Sender.AdapterVersion())
 	})
 }
+
+// systemPrompt looks whether the system prompt reaches the fake as one, which then does what a contract's canary asks for.
+func systemPrompt(t *testing.T, a Adapter) {
+	const object = `{"text":"canary-1","n":1}`
+	for _, order := range []string{"Answer with exactly this JSON object and nothing else:\n", "Answer with something like this:\n"} {
+		Bubble(t, a, nil, func(t *testing.T, b *Bundle) {
+			req := Request()
+			req.System = "Echo.\n\n" + order + object
+			req.Prompt = "Answer with exactly this JSON object and nothing else:\n{}"
+			out := b.Sender.Send(t.Context(), req, b.Recorder)
+			require.Equal(t, completed, out.Kind, "%+v", out.Failure)
+			require.Equal(t, strings.Contains(order, "exactly this"), string(out.Output) == object, "%s", out.Output)
+		})
+	}
+}
