@@ -154,7 +154,7 @@ func TestSenderAsksTheGateAgain(t *testing.T) {
 	}
 }
 
-var age = regexp.MustCompile(` \d+[smh0-9]* ago`)
+var age = regexp.MustCompile(` (\d+ [a-z]+|a moment) ago`)
 
 // ageless leaves out how old a result was when somebody asked.
 func ageless(reasons []string) []string {
