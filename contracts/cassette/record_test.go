@@ -229,6 +229,9 @@ func TestTheFileIsReplacedInOneStep(t *testing.T) {
 	t.Parallel()
 	b := simulated(t)
 	b.record()
+	// A second name of the old file goes on to show it, unless that was written over.
+	before, link := b.read("one"), filepath.Join(t.TempDir(), "old")
+	require.NoError(t, os.Link(b.file("one"), link))
 	var stop atomic.Bool
 	done := make(chan error, 1)
 	go func() {
@@ -245,6 +248,10 @@ func TestTheFileIsReplacedInOneStep(t *testing.T) {
 	}
 	stop.Store(true)
 	require.NoError(t, <-done)
+	old, err := os.ReadFile(link)
+	require.NoError(t, err)
+	require.Equal(t, before, string(old))
+	require.NotEqual(t, before, b.read("one"))
 	info, err := os.Stat(b.file("one"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
