@@ -120,8 +120,8 @@ func (d *docket) stop() error {
 // lookAgain is how long a lost notice can cost.
 const lookAgain = 250 * time.Millisecond
 
-// run creates the job and returns how it stands in the end. An error means that there is no job.
-func (d *docket) run(ctx context.Context, traceparent string, input json.RawMessage) (contracts.Trip, error) {
+// run creates the job and returns how it stands in the end, or once patience is over. An error means that nothing can be said of it.
+func (d *docket) run(ctx context.Context, traceparent string, input json.RawMessage, patience time.Duration) (contracts.Trip, error) {
 	id, refused, err := d.create(ctx, traceparent, input)
 	if err != nil || refused != nil {
 		if refused != nil {
@@ -129,17 +129,19 @@ func (d *docket) run(ctx context.Context, traceparent string, input json.RawMess
 		}
 		return contracts.Trip{}, err
 	}
+	ctx, end := context.WithTimeout(ctx, patience)
+	defer end()
 	wake, cancel := d.hub.Subscribe(id)
 	defer cancel()
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
-	var trip contracts.Trip
+	trip := contracts.Trip{State: "QUEUED"} // until it is read
 	for {
 		now, err := d.read(ctx, id)
 		switch {
 		case err == nil:
 			trip = now
-		case !errors.Is(context.Cause(ctx), context.DeadlineExceeded) || trip.State == "":
+		case !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 			return contracts.Trip{}, err
 		}
 		switch trip.State {
@@ -242,6 +244,9 @@ func (d *docket) ask(ctx context.Context, traceparent, document string, variable
 	}
 	if err := json.Unmarshal(resp.body.Bytes(), &answer); err != nil {
 		return fmt.Errorf("GraphQL answered %d with something that is not JSON: %w", resp.status, err)
+	}
+	if len(answer.Errors) > 0 && ctx.Err() != nil {
+		return context.Cause(ctx) // which is why
 	}
 	if len(answer.Errors) > 0 {
 		return fmt.Errorf("GraphQL answered with %s: %s", answer.Errors[0].Extensions.Code, answer.Errors[0].Message)

@@ -69,13 +69,11 @@ func (t *Tripper) RoundTrip(ctx context.Context, s contracts.Suite, c contracts.
 	if err != nil {
 		return contracts.Trip{}, fmt.Errorf("start a Docket for the round trip: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, ep.Target.Config.TotalTimeout+t.o.Lease)
-	defer cancel()
 	traceparent, trace := newTrace()
 	call := d.provider.expect(trace, ep.Target.Sender, contracts.StepOf(ctx))
 	defer d.provider.forget(trace)
 
-	trip, err := d.run(ctx, traceparent, c.Input)
+	trip, err := d.run(ctx, traceparent, c.Input, ep.Target.Config.TotalTimeout+t.o.Lease)
 	outcome := call.end()
 	if err != nil {
 		return contracts.Trip{}, err
