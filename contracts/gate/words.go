@@ -72,7 +72,7 @@ func sentence(c report.Change, since string) string {
 		what = c.Name
 	}
 	had, got, shown := c.Values()
-	text := ""
+	var text string
 	switch {
 	case c.Had == "":
 		text = fmt.Sprintf("%s was added since %s.", what, since)

@@ -199,7 +199,7 @@ func (w *runner) Timeout(*river.Job[runArgs]) time.Duration { return runFor }
 func (w *runner) Work(ctx context.Context, entry *river.Job[runArgs]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(w.s.life, cancel)()
+	defer context.AfterFunc(w.s.life, cancel)() //nolint:contextcheck // Stop ends the run too
 	log := w.s.deps.Logger.With("task_version", entry.Args.TaskVersion, "target", entry.Args.Target)
 	err := w.s.run(ctx, entry.Args, log)
 	switch {

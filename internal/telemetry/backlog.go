@@ -19,7 +19,7 @@ type Backlog struct {
 // The labels are as many as there are providers; no job, attempt or owner is one.
 func (m *Metrics) WatchBacklog(providers []string, read func(context.Context) (Backlog, error), log *slog.Logger) {
 	m.registry.MustRegister(&backlog{
-		providers: providers, read: &reading[Backlog]{what: "count what waits for a person", read: read, log: log},
+		providers: providers, read: &reading[Backlog]{what: "what waits for a person", read: read, log: log},
 		unknown: prometheus.NewDesc("docket_attempts_unknown",
 			"Attempts that are UNKNOWN, in the whole database: nobody can tell what the provider does.", []string{"provider"}, nil),
 		waiting: prometheus.NewDesc("docket_jobs_waiting",

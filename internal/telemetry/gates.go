@@ -31,7 +31,7 @@ type GateChanges struct {
 // The labels are as many as the configured tasks have targets on their routes; the changes keep those of earlier ones.
 func (m *Metrics) WatchGates(read func(context.Context) (Gates, error), log *slog.Logger) {
 	m.registry.MustRegister(&gates{
-		read: &reading[Gates]{what: "read what the gates say", read: read, log: log},
+		read: &reading[Gates]{what: "what the gates say", read: read, log: log},
 		open: prometheus.NewDesc("docket_gate_open",
 			"Whether the target may stand in for the task's primary now: 1 if its contract passed and nothing changed since, else 0.", []string{"task", "target"}, nil),
 		changes: prometheus.NewDesc("docket_gate_changes_total",

@@ -37,7 +37,7 @@ func (r *reading[T]) get() (T, error) {
 	r.last, r.err = r.read(ctx)
 	r.at = time.Now()
 	if r.err != nil {
-		r.log.WarnContext(ctx, r.what, "error", r.err)
+		r.log.WarnContext(ctx, "read for the metrics", "what", r.what, "error", r.err)
 	}
 	return r.last, r.err
 }
