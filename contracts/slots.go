@@ -35,16 +35,16 @@ func (s *Slots) take(ctx context.Context, t providers.Target) (release func(), o
 			return nil, false
 		}
 	}
-	release = func() {
+	leave := func() {
 		if own != nil {
 			<-own
 		}
 	}
 	select {
 	case s.all <- struct{}{}:
-		return func() { <-s.all; release() }, true
+		return func() { <-s.all; leave() }, true
 	case <-ctx.Done():
-		release()
+		leave()
 		return nil, false
 	}
 }
