@@ -47,7 +47,11 @@ func (m *Measure) String() string {
 	if m == nil {
 		return "not known"
 	}
-	return m.Target + " " + m.Unit + " against " + m.Against + " (" + cmp.Or(m.Ratio, "?") + "×)"
+	s := m.Target + " " + m.Unit + " against " + m.Against + " " + m.Unit
+	if m.Ratio != "" {
+		s += " (" + m.Ratio + "×)"
+	}
+	return s
 }
 
 // CompareVerdicts lists what each check said of the case at both targets, of the targets as a whole if it is empty. A check that

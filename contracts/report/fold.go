@@ -44,6 +44,9 @@ func (r Result) hidden() string {
 	if failures == 0 || notRun == 0 {
 		return ""
 	}
+	if notRun == 1 {
+		return "1 check was not run"
+	}
 	return fmt.Sprintf("%d checks were not run", notRun)
 }
 
@@ -100,7 +103,7 @@ func (f Folded) String() string {
 		s += " not run:"
 	}
 	if f.Check.Code != "" {
-		s += " " + f.Check.Code
+		s += " " + f.Check.Code + ":"
 	}
 	if words := f.Words(); words != "" {
 		s += " " + words
