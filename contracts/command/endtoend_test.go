@@ -64,7 +64,7 @@ func (m *machine) start(t *testing.T, change func(*providers.Config)) ([]contrac
 	check := func(ctx context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
 		return g.Check(ctx, m.store.Client(), task, target)
 	}
-	return suites, contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(registry), RanBy: "start"}), check
+	return suites, contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(registry), RoundTrips: straight{}, Faults: harmless{}, RanBy: "start"}), check
 }
 
 func TestFreshMachine(t *testing.T) {

@@ -40,47 +40,46 @@ type entry struct {
 
 // OpenJournal opens the file for this process alone and takes up the answers in it, or drops them. A last line that was not written
 // to its end is cut off; any other damage is an error.
-func OpenJournal(file string, resume bool) (j *Journal, err error) {
+func OpenJournal(file string, resume bool) (_ *Journal, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("the journal's folder: %w", err)
 	}
-	j = &Journal{file: file, lock: flock.New(file+".lock", flock.SetPermissions(0o600)), answers: map[string]contracts.Answer{}}
-	switch locked, err := j.lock.TryLock(); {
+	lock := flock.New(file+".lock", flock.SetPermissions(0o600))
+	switch locked, err := lock.TryLock(); {
 	case err != nil:
 		return nil, fmt.Errorf("lock the journal: %w", err)
 	case !locked:
 		return nil, fmt.Errorf("%w %s; name another one with --journal", ErrJournalInUse, file)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.lock.Unlock())
-		}
-	}()
-	if j.out, err = os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, fmt.Errorf("open the journal: %w", err)
+	out, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the journal: %w", err), lock.Unlock())
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.out.Close())
-		}
-	}()
+	j := &Journal{file: file, lock: lock, out: out, answers: map[string]contracts.Answer{}}
+	if err := j.begin(resume); err != nil {
+		return nil, errors.Join(err, out.Close(), lock.Unlock())
+	}
+	return j, nil
+}
+
+func (j *Journal) begin(resume bool) (err error) {
 	// One that was there before may be open to others.
 	if err := j.out.Chmod(0o600); err != nil {
-		return nil, fmt.Errorf("the journal: %w", err)
+		return fmt.Errorf("the journal: %w", err)
 	}
 	good := int64(0)
 	if resume {
 		if good, err = j.read(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := j.out.Truncate(good); err != nil {
-		return nil, fmt.Errorf("the journal: %w", err)
+		return fmt.Errorf("the journal: %w", err)
 	}
 	if _, err := j.out.Seek(good, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("the journal: %w", err)
+		return fmt.Errorf("the journal: %w", err)
 	}
-	return j, nil
+	return nil
 }
 
 // read returns how many bytes are whole lines.
