@@ -129,19 +129,12 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 
 // scopeOf names everything that the answers of a run depend on, so that no journal gives those of another version.
 func scopeOf(s Suite, ep Endpoint, target string, o Options) (string, error) {
-	basis, err := basisOf(s, ep, target)
+	cases, err := s.CasesDigest(target)
 	if err != nil {
 		return "", err
 	}
+	basis := report.Basis{TaskVersion: s.Task.Digest, CasesDigest: cases, ConfigDigest: ep.ConfigDigest, ChecksVersion: report.ChecksVersion}
 	return fmt.Sprintf("%s at %s, %s, %s, %d runs: ", s.Task.Name, target, basis.Digest(target), o.Mode, o.Runs), nil
-}
-
-// basisOf is everything that a result depends on.
-func basisOf(s Suite, ep Endpoint, target string) (report.Basis, error) {
-	cases, err := s.CasesDigest(target)
-	return report.Basis{
-		TaskVersion: s.Task.Digest, CasesDigest: cases, ConfigDigest: ep.ConfigDigest, ChecksVersion: report.ChecksVersion,
-	}, err
 }
 
 // halt begins nothing more, and lets what is under way come to its end: it is paid for.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/report"
@@ -28,6 +29,8 @@ type Options struct {
 	Target string        // empty: every target of each task's route
 	Format report.Format // empty: table
 	Output string        // file to write the report to; empty: Out
+
+	Reports []string // further ones of the same run, each as format=file
 
 	Against     string      // another target that Target is compared with
 	Mode        report.Mode // empty: live
@@ -160,7 +163,24 @@ func (o Options) check() error {
 		// A cassette lacks what was not said while it was recorded, and a replay has nothing to save.
 		return fmt.Errorf("only a run in the mode live can be resumed, not in %s", o.Mode)
 	}
-	return nil
+	_, err := o.further()
+	return err
+}
+
+// further reads what Reports says: formats by file.
+func (o Options) further() (map[string]report.Format, error) {
+	out := map[string]report.Format{}
+	for _, text := range o.Reports {
+		format, file, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || file == "" || !report.Format(format).Known():
+			return nil, fmt.Errorf("the report %q is not of the form format=file with one of the formats table, json, junit and html", text)
+		case out[file] != "" || file == o.Output:
+			return nil, fmt.Errorf("two reports go to the file %s", file)
+		}
+		out[file] = report.Format(format)
+	}
+	return out, nil
 }
 
 // deliver writes the report to the file, or to out if none is named.

@@ -120,6 +120,9 @@ func TestRun(t *testing.T) {
 			{name: "a recording cannot be resumed", options: command.Options{Resume: true, Mode: report.Record}, code: command.ExitUnusable, complain: "only a run in the mode live can be resumed"},
 			{name: "nowhere to resume from", options: command.Options{Resume: true}, code: command.ExitUnusable, complain: "name the journal with --journal"},
 			{name: "no cap", options: command.Options{MaxCost: "-1"}, code: command.ExitUnusable, complain: `the cap "-1"`},
+			{name: "a report without a file", options: command.Options{Reports: []string{"html"}}, code: command.ExitUnusable, complain: `"html" is not of the form`},
+			{name: "a report in no format", options: command.Options{Reports: []string{"pdf=x"}}, code: command.ExitUnusable, complain: `"pdf=x" is not of the form`},
+			{name: "two reports to one file", options: command.Options{Reports: []string{"html=x", "json=x"}}, code: command.ExitUnusable, complain: "two reports go to the file x"},
 			{name: "report cannot be written", options: command.Options{Task: "triage", Output: "/nowhere/at/all"},
 				asked: []string{"triage@a/one"}, stored: 1, code: command.ExitUnusable, complain: "write the report"},
 		} {
@@ -182,6 +185,22 @@ func TestReports(t *testing.T) {
 		require.Len(t, doc.Results, 3)
 		require.Contains(t, string(raw), "a <string>")
 	})
+}
+
+func TestFurtherReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page, junit := filepath.Join(dir, "r.html"), filepath.Join(dir, "r.xml")
+	std, out, errs := streams()
+	code := command.Run(t.Context(), suites(), &fakeRunner{}, &fakeRecorder{},
+		command.Options{Reports: []string{"html=" + page, "junit=" + junit}}, std)
+	require.Equal(t, command.ExitPassed, code, errs.String())
+	require.Contains(t, out.String(), "TASK")
+	for file, begin := range map[string]string{page: "<!DOCTYPE html>", junit: "<?xml"} {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), begin)
+	}
 }
 
 func TestShowStatus(t *testing.T) {

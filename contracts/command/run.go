@@ -133,11 +133,7 @@ func (r *run) finish(c collected) int {
 			results = append(results, one.result)
 		}
 	}
-	var b bytes.Buffer
-	if err := report.Write(&b, r.Format, results, c.comparisons...); err != nil {
-		c.errs = append(c.errs, err)
-	}
-	if err := r.deliver(b.Bytes(), r.std.Out); err != nil {
+	if err := r.report(results, c.comparisons); err != nil {
 		c.errs = append(c.errs, err)
 	}
 	if r.journal != nil {
@@ -160,4 +156,19 @@ func (r *run) finish(c collected) int {
 		return ExitFailed
 	}
 	return ExitPassed
+}
+
+// report writes all that were asked for.
+func (r *run) report(results []report.Result, comparisons []report.Comparison) error {
+	further, err := r.further()
+	if err != nil {
+		return err // not reachable: it was checked before anything was sent
+	}
+	var b bytes.Buffer
+	errs := []error{report.Write(&b, r.Format, results, comparisons...), r.deliver(b.Bytes(), r.std.Out)}
+	for file, format := range further {
+		var b bytes.Buffer
+		errs = append(errs, report.Write(&b, format, results, comparisons...), Options{Output: file}.deliver(b.Bytes(), nil))
+	}
+	return errors.Join(errs...)
 }

@@ -53,6 +53,7 @@ func (p *program) contractsRun(o *command.Options, format *string) *cobra.Comman
 	f.StringVar(&o.MaxCost, "max-cost", "", "stop before more than this could be spent, in the currency of the targets' prices")
 	f.BoolVar(&o.Resume, "resume", false, "take up the answers of the same command, which was stopped")
 	f.StringVar(&o.Journal, "journal", "", "file that keeps the answers until the run is over (default in the user's folder for caches)")
+	f.StringArrayVar(&o.Reports, "report", nil, "another report of the same run, as format=file; may be given again")
 	f.BoolVar(&o.Quiet, "quiet", false, "tell no progress")
 	return c
 }
