@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +27,8 @@ import (
 type model struct {
 	answer func(ctx context.Context, n int64, req providers.Request) providers.Outcome // n counts from 1
 
+	before func() // called while the request is under way, if set
+
 	asked  atomic.Int64
 	atOnce atomic.Int64
 	most   atomic.Int64
@@ -33,6 +38,9 @@ func (m *model) Send(ctx context.Context, req providers.Request, _ providers.Rep
 	now := m.atOnce.Add(1)
 	defer m.atOnce.Add(-1)
 	for most := m.most.Load(); now > most && !m.most.CompareAndSwap(most, now); most = m.most.Load() {
+	}
+	if m.before != nil {
+		m.before()
 	}
 	if _, order, ok := strings.Cut(req.System, "exactly this JSON object and nothing else:\n"); ok {
 		return said(order)
@@ -194,6 +202,16 @@ func TestUpdate(t *testing.T) {
 		require.Contains(t, b.files(t), "one.q@two.golden.json")
 	})
 
+	t.Run("AsksNoMoreOfAFallbackThanItsOwn", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, map[string]*model{fallback: {answer: func(_ context.Context, n int64, _ providers.Request) providers.Outcome {
+			return said(`{"a": "x", "n": ` + strconv.FormatInt(n, 10) + `}`) // further apart than the tolerance
+		}}})
+		_, _, errs := b.run(t, t.Context(), command.Options{Update: true, Target: fallback})
+		require.NotContains(t, errs, "no golden is written")
+		require.Contains(t, b.files(t), "one.q@two.golden.json")
+	})
+
 	t.Run("RefusesWhatBreaksTheContract", func(t *testing.T) {
 		t.Parallel()
 		alternating := func(outputs ...string) *model {
@@ -298,15 +316,38 @@ func TestAgainst(t *testing.T) {
 
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
-	slow := func() *model {
-		return &model{answer: func(context.Context, int64, providers.Request) providers.Outcome { return said(`{"a": "x"}`) }}
-	}
-	p, q := slow(), slow()
-	b := newBench(t, map[string]*model{primary: p, fallback: q})
-	_, _, _ = b.run(t, t.Context(), command.Options{Runs: 20, Concurrency: 100})
-	for _, m := range []*model{p, q} {
-		require.EqualValues(t, 21, m.asked.Load(), "the runs and the round trip")
-		require.LessOrEqual(t, m.most.Load(), int64(2), "max_concurrency of the provider")
+	for _, tc := range []struct {
+		concurrency    int
+		atEach, atMost int64
+		seconds        float64
+	}{
+		{100, 2, 4, 11}, // max_concurrency of each provider, for twenty runs, a canary and a round trip; the prompt takes no time
+		{3, 2, 3, 15},   // over both
+		{1, 1, 1, 44},
+	} {
+		b := newBench(t, nil)
+		synctest.Test(t, func(t *testing.T) {
+			var now, most atomic.Int64
+			slow := func() *model {
+				return &model{answer: func(context.Context, int64, providers.Request) providers.Outcome { return said(`{"a": "x"}`) }, before: func() {
+					if n := now.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					<-time.After(time.Second) // all who may come in do so before this time passes
+					now.Add(-1)
+				}}
+			}
+			p, q := slow(), slow()
+			b.models = map[string]*model{primary: p, fallback: q}
+			begun := time.Now()
+			_, _, _ = b.run(t, t.Context(), command.Options{Runs: 20, Concurrency: tc.concurrency})
+			require.InDelta(t, tc.seconds, time.Since(begun).Seconds(), 1)
+			for _, m := range []*model{p, q} {
+				require.EqualValues(t, 21, m.asked.Load(), "the runs and the round trip")
+				require.Equal(t, tc.atEach, m.most.Load())
+			}
+			require.Equal(t, tc.atMost, most.Load())
+		})
 	}
 }
 
