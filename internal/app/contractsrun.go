@@ -17,7 +17,6 @@ import (
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/command"
-	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/config"
 )
@@ -38,7 +37,7 @@ func (p *program) contractsRun(o *command.Options, format *string) *cobra.Comman
 				}
 				o.JournalDefault = p.journalFile(ps.cfg, *o)
 				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error {
-					p.code = command.Run(ctx, ps.suites, runner, gate.NewRecorder(ps.store.Client(), time.Now), *o,
+					p.code = command.Run(ctx, ps.suites, runner, ps.recorder(time.Now), *o,
 						command.Streams{Out: p.out, Err: p.err, Terminal: isTerminal(p.err)})
 					return nil
 				})
