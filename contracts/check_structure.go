@@ -3,7 +3,6 @@ package contracts
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/docket-gateway/docket/contracts/golden"
@@ -47,7 +46,7 @@ func checkStability(task *tasks.Definition, in *CaseEvidence, runs []report.Run)
 	}
 	n := len(in.Runs)
 	message := fmt.Sprintf("%d of %d runs have the golden's structure, a ratio of %.2f; the task asks for %.2f", same, n, float64(same)/float64(n), task.Contract.Stability)
-	if same >= int(math.Ceil(task.Contract.Stability*float64(n)-1e-9)) {
+	if same >= enough(task, n) {
 		c := passed(report.CheckStructure, "stability")
 		c.Message = message
 		return c
@@ -80,7 +79,12 @@ func (c Case) without(nodes []golden.Node) []golden.Node {
 }
 
 // structureProblems tells another type at the same place as one thing.
+// A run of 0 is none that is to be named.
 func structureProblems(run int, missing, extra []golden.Node) []report.Problem {
+	in := ""
+	if run > 0 {
+		in = fmt.Sprintf(" in run %d", run)
+	}
 	var out []report.Problem
 	types := map[string][]string{}
 	for _, n := range extra {
@@ -92,11 +96,11 @@ func structureProblems(run int, missing, extra []golden.Node) []report.Problem {
 			got = strings.Join(t, ", ")
 			delete(types, n.Pointer)
 		}
-		out = append(out, report.Problem{Pointer: n.Pointer, Expected: n.Type, Got: fmt.Sprintf("%s in run %d", got, run)})
+		out = append(out, report.Problem{Pointer: n.Pointer, Expected: n.Type, Got: got + in})
 	}
 	for _, n := range extra {
 		if types[n.Pointer] != nil {
-			out = append(out, report.Problem{Pointer: n.Pointer, Expected: "nothing", Got: fmt.Sprintf("%s in run %d", n.Type, run)})
+			out = append(out, report.Problem{Pointer: n.Pointer, Expected: "nothing", Got: n.Type + in})
 		}
 	}
 	return out

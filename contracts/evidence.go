@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts/report"
@@ -65,8 +66,9 @@ type collection struct {
 	*Runner
 	Options
 	ev     *Evidence
-	slots  chan struct{}
+	scope  string // of the steps in the journal
 	cancel context.CancelCauseFunc
+	halted atomic.Pointer[error]
 }
 
 // Collect asks the target everything that the checks need. Each step is exactly one request to the model.
@@ -87,12 +89,16 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 	if o.Runs == 0 {
 		o.Runs = s.Task.Contract.Runs
 	}
-	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
+	if o.Slots == nil {
+		o.Slots = NewSlots(o.Concurrency)
+	}
+	scope, err := scopeOf(s, ep, target, o)
+	if err != nil {
+		return nil, err
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := &collection{Runner: r, Options: o, slots: make(chan struct{}, o.Concurrency), cancel: cancel, ev: &Evidence{
+	c := &collection{Runner: r, Options: o, scope: scope, cancel: cancel, ev: &Evidence{
 		Suite: s, Target: target, Endpoint: ep, Mode: o.Mode, RunCount: o.Runs, RanBy: r.deps.RanBy, StartedAt: r.deps.Now().UTC(),
 		Cases: make([]CaseEvidence, len(s.Cases)),
 	}}
@@ -109,15 +115,30 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 	}
 	wg.Go(func() { c.collectFaults(within) })
 	wg.Wait()
-	switch cause := context.Cause(within); {
+	switch halted, cause := c.halted.Load(), context.Cause(within); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	case halted != nil: // whatever else is missing is missing for this reason
+		return nil, *halted
 	case cause != nil:
 		return nil, cause
 	}
 	c.ev.FinishedAt = r.deps.Now().UTC()
 	return c.ev, nil
 }
+
+// scopeOf names everything that the answers of a run depend on, so that no journal gives those of another version.
+func scopeOf(s Suite, ep Endpoint, target string, o Options) (string, error) {
+	cases, err := s.CasesDigest(target)
+	if err != nil {
+		return "", err
+	}
+	basis := report.Basis{TaskVersion: s.Task.Digest, CasesDigest: cases, ConfigDigest: ep.ConfigDigest, ChecksVersion: report.ChecksVersion}
+	return fmt.Sprintf("%s at %s, %s, %s, %d runs: ", s.Task.Name, target, basis.Digest(target), o.Mode, o.Runs), nil
+}
+
+// halt begins nothing more, and lets what is under way come to its end: it is paid for.
+func (c *collection) halt(err error) { c.halted.CompareAndSwap(nil, &err) }
 
 // collectCase ends the whole collection if something keeps the case from being asked.
 func (c *collection) collectCase(ctx context.Context, into *CaseEvidence, one Case) {
@@ -138,7 +159,12 @@ func (c *collection) askCase(ctx context.Context, into *CaseEvidence, one Case) 
 		defer func() { err = errors.Join(err, w.Close()) }() // err is what the function returns
 		ep, took = w.Endpoint(), w.Took
 	}
+	release, ok := c.Slots.take(ctx, ep.Target) // counting tokens may be a request too
+	if !ok {
+		return nil
+	}
 	into.Prompt, into.PromptChecks, into.Sendable = checkPrompt(ctx, s, one, ep)
+	release()
 	if !into.Sendable {
 		c.done(c.steps())
 		return nil
@@ -194,13 +220,16 @@ func (c *collection) done(steps int) {
 
 // step does one thing that costs a request, unless the journal has it already. Nothing is begun once the collection has ended.
 func (c *collection) step(ctx context.Context, one Case, name string, ask func(context.Context) Answer) Answer {
-	c.slots <- struct{}{}
-	defer func() { <-c.slots }()
-	if ctx.Err() != nil {
+	release, ok := c.Slots.take(ctx, c.ev.Endpoint.Target)
+	if !ok {
+		return Answer{}
+	}
+	defer release()
+	if ctx.Err() != nil || c.halted.Load() != nil {
 		return Answer{}
 	}
 	defer c.done(1)
-	key := one.Name + ": " + name
+	key := c.scope + one.Name + ": " + name
 	if c.Journal != nil {
 		if a, ok := c.Journal.Load(key); ok {
 			return a
@@ -208,7 +237,7 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func(c
 	}
 	settle, err := c.Spending.reserve(c.ev.Suite.Task, c.ev.Endpoint.Target, one)
 	if err != nil {
-		c.cancel(err)
+		c.halt(err)
 		return Answer{}
 	}
 	a := ask(WithStep(ctx, name))
@@ -227,7 +256,7 @@ func (c *collection) collectFaults(ctx context.Context) {
 		c.ev.Faults = []report.Check{{Name: report.CheckFaults, Status: report.NotRun, Message: "this runner injects no faults"}}
 	} else {
 		if err := c.reserveFaults(); err != nil {
-			c.cancel(err)
+			c.halt(err)
 			return
 		}
 		checks, err := c.deps.Faults.Inject(ctx, c.ev.Suite, c.ev.Endpoint, c.Mode)

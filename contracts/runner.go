@@ -121,6 +121,7 @@ type Options struct {
 	Mode        report.Mode // empty: live
 	Runs        int         // per case; 0: as the task's contract says
 	Concurrency int         // requests at once; 0: DefaultConcurrency
+	Slots       *Slots      // shared with other runs, instead of Concurrency; nil: own ones
 	Progress    Progress    // may be nil
 	Spending    *Spending   // nil: no cap
 	Journal     Journal     // of live runs, the others ignore it: a recording is made whole; nil: nothing is taken up again
@@ -134,7 +135,8 @@ type Progress interface {
 	Done(task, target string)
 }
 
-// Journal keeps answers, so that a run that was stopped can be taken up again. It is called from several goroutines.
+// Journal keeps answers, so that a run that was stopped can be taken up again. It is called from several goroutines. A step's name
+// holds everything that its answer depends on: the task, target and basis of the result, the mode and the number of runs.
 type Journal interface {
 	Load(step string) (Answer, bool)
 	Save(step string, a Answer) error

@@ -4,13 +4,13 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/report"
@@ -19,18 +19,31 @@ import (
 // Exit codes of both commands.
 const (
 	ExitPassed   = 0 // every check passed
-	ExitFailed   = 1 // a check failed, or a gate is closed
+	ExitFailed   = 1 // a check failed, a target breaks the contract of the one it is compared with, or a gate is closed
 	ExitUnusable = 2 // nothing can be said: the command could not do its work
 )
 
-// Options are the flags of both commands; status has no mode and no runs.
+// Options are the flags of both commands; status has only the first ones.
 type Options struct {
 	Task   string        // empty: every task
 	Target string        // empty: every target of each task's route
-	Mode   report.Mode   // empty: live
-	Runs   int           // per case; 0: as the task's contract says
 	Format report.Format // empty: table
 	Output string        // file to write the report to; empty: Out
+
+	Reports []string // further ones of the same run, each as format=file
+
+	Against     string      // another target that Target is compared with
+	Mode        report.Mode // empty: live
+	Runs        int         // per case; 0: as the task's contract says
+	Concurrency int         // requests at once; 0: contracts.DefaultConcurrency
+	Update      bool        // writes goldens
+	Resume      bool        // takes up the answers of the journal
+	Journal     string      // file; empty: JournalDefault
+	MaxCost     string      // decimal number; empty: no cap
+	Quiet       bool        // no progress
+
+	// JournalDefault is the journal's file if none is named; empty: none is kept then.
+	JournalDefault string
 }
 
 // Recorder keeps results.
@@ -45,8 +58,9 @@ type Runner interface {
 
 // Streams is where the commands write to.
 type Streams struct {
-	Out io.Writer // the report
-	Err io.Writer // why the command could not do its work
+	Out      io.Writer // the report
+	Err      io.Writer // progress, what was written, and why the command could not do its work
+	Terminal bool      // Err is one
 }
 
 // Run runs the selected suites, records each result as soon as it is there, writes the report and returns the exit code.
@@ -57,41 +71,17 @@ func Run(ctx context.Context, suites []contracts.Suite, runner Runner, recorder 
 		return unusable(std, err)
 	}
 	picked, err := pick(suites, o)
+	if err == nil && o.Update {
+		err = updatable(picked)
+	}
 	if err != nil {
 		return unusable(std, err)
 	}
-	var (
-		results []report.Result
-		errs    []error
-	)
-	for i, p := range picked {
-		if ctx.Err() != nil {
-			errs = append(errs, fmt.Errorf("interrupted with %d of %d runs done: %w", i, len(picked), context.Cause(ctx)))
-			break
-		}
-		res, _, err := runner.Run(ctx, p.suite, p.target, contracts.Options{Mode: o.Mode, Runs: o.Runs})
-		if err == nil {
-			err = recorder.Record(ctx, res)
-			results = append(results, res)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s at %s: %w", p.suite.Task.Name, p.target, err))
-		}
+	r := &run{Options: o, runner: runner, recorder: recorder, progress: newProgress(std, o.Quiet), std: std}
+	if err := r.open(); err != nil {
+		return unusable(std, err)
 	}
-	var b bytes.Buffer
-	if err := report.Write(&b, o.Format, results); err != nil {
-		errs = append(errs, err)
-	}
-	if err := o.deliver(b.Bytes(), std.Out); err != nil {
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return unusable(std, errors.Join(errs...))
-	}
-	if slices.ContainsFunc(results, func(r report.Result) bool { return !r.Passed }) {
-		return ExitFailed
-	}
-	return ExitPassed
+	return r.finish(r.collect(ctx, picked))
 }
 
 // selection is one suite at one target.
@@ -107,11 +97,14 @@ func pick(suites []contracts.Suite, o Options) ([]selection, error) {
 		if o.Task != "" && s.Task.Name != o.Task {
 			continue
 		}
-		if o.Target != "" {
-			out = append(out, selection{s, o.Target, role(s, o.Target)})
-			continue
+		targets := s.Task.Route()
+		switch {
+		case o.Against != "":
+			targets = []string{o.Against, o.Target}
+		case o.Target != "":
+			targets = []string{o.Target}
 		}
-		for _, t := range s.Task.Route() {
+		for _, t := range targets {
 			out = append(out, selection{s, t, role(s, t)})
 		}
 	}
@@ -144,19 +137,50 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// maxConcurrency bounds what a mistyped number can start.
+const maxConcurrency = 256
+
 func (o Options) check() error {
 	switch o.Mode {
 	case report.Live, report.Record, report.Replay:
 	default:
 		return fmt.Errorf("the mode %q is not known; live, record and replay are", o.Mode)
 	}
-	if !o.Format.Known() {
-		return fmt.Errorf("the format %q is not known; table, json and junit are", o.Format)
-	}
-	if o.Runs < 0 || o.Runs > contracts.MaxRuns {
+	switch {
+	case !o.Format.Known():
+		return fmt.Errorf("the format %q is not known; table, json, junit and html are", o.Format)
+	case o.Runs < 0 || o.Runs > contracts.MaxRuns:
 		return fmt.Errorf("the runs must be between 1 and %d", contracts.MaxRuns)
+	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
+		return fmt.Errorf("the concurrency must be between 1 and %d", maxConcurrency)
+	case o.Against != "" && o.Target == "":
+		return errors.New("--against needs --target, the one that is compared with it")
+	case o.Against != "" && o.Against == o.Target:
+		return errors.New("--against and --target name the same target")
+	case o.Update && o.Mode == report.Replay:
+		return errors.New("goldens are made of what a target answers now; --update needs the mode live or record")
+	case o.Resume && o.Mode != report.Live:
+		// A cassette lacks what was not said while it was recorded, and a replay has nothing to save.
+		return fmt.Errorf("only a run in the mode live can be resumed, not in %s", o.Mode)
 	}
-	return nil
+	_, err := o.further()
+	return err
+}
+
+// further reads what Reports says: formats by file.
+func (o Options) further() (map[string]report.Format, error) {
+	out := map[string]report.Format{}
+	for _, text := range o.Reports {
+		format, file, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || file == "" || !report.Format(format).Known():
+			return nil, fmt.Errorf("the report %q is not of the form format=file with one of the formats table, json, junit and html", text)
+		case out[file] != "" || file == o.Output:
+			return nil, fmt.Errorf("two reports go to the file %s", file)
+		}
+		out[file] = report.Format(format)
+	}
+	return out, nil
 }
 
 // deliver writes the report to the file, or to out if none is named.

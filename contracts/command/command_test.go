@@ -2,12 +2,13 @@ package command_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,38 +24,49 @@ import (
 // fakeRunner passes at every target but those in fails; those in broken cannot be run.
 type fakeRunner struct {
 	fails, broken map[string]bool
-	asked         []string
-	mode          report.Mode
-	runs          int
 	after         func() // called at the end of each run, if set
+
+	mu      sync.Mutex
+	asked   []string
+	options contracts.Options
 }
 
-func (f *fakeRunner) Run(_ context.Context, s contracts.Suite, target string, mode report.Mode, runs int) (report.Result, error) {
-	f.asked = append(f.asked, s.Task.Name+"@"+target)
-	f.mode, f.runs = mode, runs
+func (f *fakeRunner) Run(_ context.Context, s contracts.Suite, target string, o contracts.Options) (report.Result, *contracts.Evidence, error) {
+	f.mu.Lock()
+	f.asked, f.options = append(f.asked, s.Task.Name+"@"+target), o
+	f.mu.Unlock()
 	if f.after != nil {
 		f.after()
 	}
 	if f.broken[target] {
-		return report.Result{}, contracts.ErrUnknownTarget
+		return report.Result{}, nil, contracts.ErrUnknownTarget
 	}
-	check := report.Check{Name: report.CheckSchema, Status: report.Passed}
-	if f.fails[target] {
-		check = report.Check{Name: report.CheckSchema, Status: report.Failed, Code: "OUTPUT_INVALID", Message: "it broke",
-			Problems: []report.Problem{{Pointer: "/a", Expected: "a <string>", Got: "a number"}}}
+	res := report.Result{Task: s.Task.Name, TaskLabel: s.Task.Version, Target: target, Mode: o.Mode, Runs: 1, Cases: []report.Case{{Name: "one"}}}
+	for _, name := range report.Checks() {
+		check := report.Check{Name: name, Status: report.Passed}
+		if name == report.CheckSchema {
+			if f.fails[target] {
+				check = report.Check{Name: name, Status: report.Failed, Code: "OUTPUT_INVALID", Message: "it broke",
+					Problems: []report.Problem{{Pointer: "/a", Expected: "a <string>", Got: "a number"}}}
+			}
+			res.Cases[0].Runs = []report.Run{{Number: 1, Checks: []report.Check{check}}}
+			continue
+		}
+		res.Cases[0].Checks = append(res.Cases[0].Checks, check)
 	}
-	res := report.Result{Task: s.Task.Name, TaskLabel: s.Task.Version, Target: target, Mode: mode, Runs: 1,
-		Cases: []report.Case{{Name: "one", Runs: []report.Run{{Number: 1, Checks: []report.Check{check}}}}}}
 	res.Judge()
-	return res, nil
+	return res, nil, nil
 }
 
 type fakeRecorder struct {
+	mu     sync.Mutex
 	stored []report.Result
 	err    error
 }
 
 func (f *fakeRecorder) Record(_ context.Context, r report.Result) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.stored = append(f.stored, r)
 	return f.err
 }
@@ -79,8 +91,8 @@ func TestRun(t *testing.T) {
 		for _, tc := range []struct {
 			name     string
 			options  command.Options
-			runner   fakeRunner
-			recorder fakeRecorder
+			runner   *fakeRunner
+			recorder *fakeRecorder
 			asked    []string
 			stored   int
 			code     int
@@ -89,27 +101,39 @@ func TestRun(t *testing.T) {
 			{name: "every task at its whole route", asked: []string{"invoice@a/one", "invoice@b/two", "triage@a/one"}, stored: 3, code: command.ExitPassed},
 			{name: "one task", options: command.Options{Task: "triage"}, asked: []string{"triage@a/one"}, stored: 1, code: command.ExitPassed},
 			{name: "one target", options: command.Options{Target: "c/three"}, asked: []string{"invoice@c/three", "triage@c/three"}, stored: 2, code: command.ExitPassed},
-			{name: "a failure is stored too", runner: fakeRunner{fails: map[string]bool{"b/two": true}},
+			{name: "a failure is stored too", runner: &fakeRunner{fails: map[string]bool{"b/two": true}},
 				asked: []string{"invoice@a/one", "invoice@b/two", "triage@a/one"}, stored: 3, code: command.ExitFailed},
-			{name: "cannot run outweighs a failure", runner: fakeRunner{fails: map[string]bool{"a/one": true}, broken: map[string]bool{"b/two": true}},
+			{name: "cannot run outweighs a failure", runner: &fakeRunner{fails: map[string]bool{"a/one": true}, broken: map[string]bool{"b/two": true}},
 				asked: []string{"invoice@a/one", "invoice@b/two", "triage@a/one"}, stored: 2, code: command.ExitUnusable, complain: "invoice at b/two: the target is not configured"},
-			{name: "cannot store", recorder: fakeRecorder{err: errors.New("disk full")}, options: command.Options{Task: "triage"},
+			{name: "cannot store", recorder: &fakeRecorder{err: errors.New("disk full")}, options: command.Options{Task: "triage"},
 				asked: []string{"triage@a/one"}, stored: 1, code: command.ExitUnusable, complain: "disk full"},
 			{name: "unknown task", options: command.Options{Task: "nope"}, code: command.ExitUnusable, complain: `there is no task "nope"`},
 			{name: "unknown mode", options: command.Options{Mode: "dream"}, code: command.ExitUnusable, complain: `the mode "dream" is not known`},
 			{name: "unknown format", options: command.Options{Format: "pdf"}, code: command.ExitUnusable, complain: `the format "pdf" is not known`},
 			{name: "negative runs", options: command.Options{Runs: -1}, code: command.ExitUnusable, complain: "the runs must be"},
 			{name: "too many runs", options: command.Options{Runs: 101}, code: command.ExitUnusable, complain: "the runs must be"},
+			{name: "no concurrency", options: command.Options{Concurrency: -1}, code: command.ExitUnusable, complain: "the concurrency must be"},
+			{name: "compared with itself", options: command.Options{Target: "a/one", Against: "a/one"}, code: command.ExitUnusable, complain: "the same target"},
+			{name: "compared without a target", options: command.Options{Against: "a/one"}, code: command.ExitUnusable, complain: "--against needs --target"},
+			{name: "goldens of a replay", options: command.Options{Update: true, Mode: report.Replay}, code: command.ExitUnusable, complain: "--update needs the mode live or record"},
+			{name: "goldens of what is built in", options: command.Options{Update: true}, code: command.ExitUnusable, complain: `the task "invoice" is built in`},
+			{name: "a recording cannot be resumed", options: command.Options{Resume: true, Mode: report.Record}, code: command.ExitUnusable, complain: "only a run in the mode live can be resumed"},
+			{name: "nowhere to resume from", options: command.Options{Resume: true}, code: command.ExitUnusable, complain: "name the journal with --journal"},
+			{name: "no cap", options: command.Options{MaxCost: "-1"}, code: command.ExitUnusable, complain: `the cap "-1"`},
+			{name: "a report without a file", options: command.Options{Reports: []string{"html"}}, code: command.ExitUnusable, complain: `"html" is not of the form`},
+			{name: "a report in no format", options: command.Options{Reports: []string{"pdf=x"}}, code: command.ExitUnusable, complain: `"pdf=x" is not of the form`},
+			{name: "two reports to one file", options: command.Options{Reports: []string{"html=x", "json=x"}}, code: command.ExitUnusable, complain: "two reports go to the file x"},
 			{name: "report cannot be written", options: command.Options{Task: "triage", Output: "/nowhere/at/all"},
 				asked: []string{"triage@a/one"}, stored: 1, code: command.ExitUnusable, complain: "write the report"},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				t.Parallel()
 				std, _, errs := streams()
-				code := command.Run(t.Context(), suites(), &tc.runner, &tc.recorder, tc.options, std)
+				runner, recorder := cmp.Or(tc.runner, &fakeRunner{}), cmp.Or(tc.recorder, &fakeRecorder{})
+				code := command.Run(t.Context(), suites(), runner, recorder, tc.options, std)
 				require.Equal(t, tc.code, code, errs.String())
-				require.Equal(t, tc.asked, tc.runner.asked)
-				require.Len(t, tc.recorder.stored, tc.stored)
+				require.ElementsMatch(t, tc.asked, runner.asked)
+				require.Len(t, recorder.stored, tc.stored)
 				require.Contains(t, errs.String(), tc.complain)
 			})
 		}
@@ -120,19 +144,9 @@ func TestRun(t *testing.T) {
 		std, _, _ := streams()
 		runner := &fakeRunner{}
 		command.Run(t.Context(), suites(), runner, &fakeRecorder{}, command.Options{Runs: 7}, std)
-		require.Equal(t, report.Live, runner.mode)
-		require.Equal(t, 7, runner.runs)
-	})
-
-	t.Run("StopsWhenInterrupted", func(t *testing.T) {
-		t.Parallel()
-		std, _, errs := streams()
-		runner := &fakeRunner{}
-		ctx, cancel := context.WithCancel(t.Context())
-		runner.after = cancel
-		require.Equal(t, command.ExitUnusable, command.Run(ctx, suites(), runner, &fakeRecorder{}, command.Options{}, std))
-		require.Len(t, runner.asked, 1)
-		require.Contains(t, errs.String(), "interrupted with 1 of 3 runs done")
+		require.Equal(t, report.Live, runner.options.Mode)
+		require.Equal(t, 7, runner.options.Runs)
+		require.NotNil(t, runner.options.Slots)
 	})
 
 	t.Run("NoTaskIsNoPass", func(t *testing.T) {
@@ -154,19 +168,6 @@ func TestReports(t *testing.T) {
 		return out.String()
 	}
 
-	t.Run("Table", func(t *testing.T) {
-		t.Parallel()
-		require.Equal(t, `TASK     VERSION  TARGET  MODE  CASES  RUNS  CHECKS  FAILED  RESULT
-invoice  1        a/one   live  1      1     1       0       PASSED
-invoice  1        b/two   live  1      1     1       1       FAILED
-triage   2        a/one   live  1      1     1       0       PASSED
-
-invoice at b/two:
-  case "one", run 1, check schema: OUTPUT_INVALID: it broke
-    /a: expected: a <string>; came: a number
-`, run(t, report.Table, ""))
-	})
-
 	t.Run("JSONToAFile", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "report.json")
@@ -184,32 +185,22 @@ invoice at b/two:
 		require.Len(t, doc.Results, 3)
 		require.Contains(t, string(raw), "a <string>")
 	})
+}
 
-	t.Run("JUnit", func(t *testing.T) {
-		t.Parallel()
-		var doc struct {
-			Suites []struct {
-				Name     string `xml:"name,attr"`
-				Tests    int    `xml:"tests,attr"`
-				Failures int    `xml:"failures,attr"`
-				Cases    []struct {
-					Name    string `xml:"name,attr"`
-					Failure *struct {
-						Type string `xml:"type,attr"`
-						Text string `xml:",chardata"`
-					} `xml:"failure"`
-				} `xml:"testcase"`
-			} `xml:"testsuite"`
-		}
-		require.NoError(t, xml.Unmarshal([]byte(run(t, report.JUnit, "")), &doc))
-		require.Len(t, doc.Suites, 3)
-		require.Equal(t, "invoice at b/two", doc.Suites[1].Name)
-		require.Equal(t, 1, doc.Suites[1].Failures)
-		require.Equal(t, "one run 1 schema", doc.Suites[1].Cases[0].Name)
-		require.Equal(t, "OUTPUT_INVALID", doc.Suites[1].Cases[0].Failure.Type)
-		require.Contains(t, doc.Suites[1].Cases[0].Failure.Text, "a <string>")
-		require.Nil(t, doc.Suites[0].Cases[0].Failure)
-	})
+func TestFurtherReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page, junit := filepath.Join(dir, "r.html"), filepath.Join(dir, "r.xml")
+	std, out, errs := streams()
+	code := command.Run(t.Context(), suites(), &fakeRunner{}, &fakeRecorder{},
+		command.Options{Reports: []string{"html=" + page, "junit=" + junit}}, std)
+	require.Equal(t, command.ExitPassed, code, errs.String())
+	require.Contains(t, out.String(), "TASK")
+	for file, begin := range map[string]string{page: "<!DOCTYPE html>", junit: "<?xml"} {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), begin)
+	}
 }
 
 func TestShowStatus(t *testing.T) {
@@ -255,6 +246,8 @@ invoice at b/two: It is too old.
 		require.Equal(t, command.ExitUnusable, command.ShowStatus(t.Context(), suites(), broken, command.Options{}, std))
 		require.Empty(t, out.String())
 		require.Contains(t, errs.String(), "no database")
-		require.Equal(t, command.ExitUnusable, command.ShowStatus(t.Context(), suites(), check, command.Options{Format: report.JUnit}, std))
+		for _, f := range []report.Format{report.JUnit, report.HTML} {
+			require.Equal(t, command.ExitUnusable, command.ShowStatus(t.Context(), suites(), check, command.Options{Format: f}, std))
+		}
 	})
 }

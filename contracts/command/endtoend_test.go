@@ -58,11 +58,13 @@ func (m *machine) start(t *testing.T, change func(*providers.Config)) ([]contrac
 		demo.Kind: func(c providers.Config) (providers.Provider, error) { return demo.NewWithDelay(c, 0) },
 	})
 	require.NoError(t, err)
-	g := gate.New(contracts.NewDigests(registry, suites), nil)
+	digests, err := contracts.NewDigests(registry, suites)
+	require.NoError(t, err)
+	g := gate.New(digests, nil)
 	check := func(ctx context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
 		return g.Check(ctx, m.store.Client(), task, target)
 	}
-	return suites, contracts.NewRunner(contracts.FromRegistry(registry), "start", nil), check
+	return suites, contracts.NewRunner(contracts.Deps{Targets: contracts.FromRegistry(registry), RoundTrips: straight{}, Faults: harmless{}, RanBy: "start"}), check
 }
 
 func TestFreshMachine(t *testing.T) {

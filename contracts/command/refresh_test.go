@@ -32,7 +32,7 @@ func TestRefresh(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"invoice@b/two"}, runner.asked)
 		require.Equal(t, ran, recorder.stored)
-		require.Zero(t, runner.runs, "as often as the task's contract says")
+		require.Zero(t, runner.options.Runs, "as often as the task's contract says")
 	})
 
 	t.Run("LetsAFailureStandWhileNothingChanged", func(t *testing.T) {

@@ -48,7 +48,7 @@ func ShowStatus(ctx context.Context, suites []contracts.Suite, check CheckFunc, 
 	if err := o.check(); err != nil {
 		return unusable(std, err)
 	}
-	if o.Format == report.JUnit {
+	if o.Format != report.Table && o.Format != report.JSON {
 		return unusable(std, errors.New("the status is written as table or json"))
 	}
 	picked, err := pick(suites, o)

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -200,18 +201,13 @@ func (r Result) Failures() []Place {
 // Summary is the verdict on one check over all cases and runs, Failed before NotRun before Passed before NotApplicable. A
 // check that a result does not have is NotRun.
 func (r Result) Summary(check string) Status {
-	seen := map[Status]bool{}
+	var s Status
 	for _, p := range r.All() {
 		if p.Check.Name == check {
-			seen[p.Check.Status] = true
+			s = worse(s, p.Check.Status)
 		}
 	}
-	for _, s := range []Status{Failed, NotRun, Passed, NotApplicable} {
-		if seen[s] {
-			return s
-		}
-	}
-	return NotRun
+	return cmp.Or(s, NotRun)
 }
 
 // Judge sets Passed and Digest from what was measured. A pass has every check, none of them Failed or NotRun, and every run of

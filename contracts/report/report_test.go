@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,42 +8,69 @@ import (
 	"github.com/docket-gateway/docket/contracts/report"
 )
 
-func result(statuses ...report.Status) report.Result {
-	r := report.Result{Target: "a/b"}
-	for _, s := range statuses {
-		r.Cases = append(r.Cases, report.Case{Name: "c", Runs: []report.Run{{Number: 1, Checks: []report.Check{{Name: "schema", Status: s}}}}})
+// complete is a result that passes: every check is there.
+func complete() report.Result {
+	r := report.Result{
+		Task: "triage", TaskLabel: "1.0.0", Target: "a/b", Mode: report.Live, Runs: 1, RanBy: "somebody",
+		Cases: []report.Case{{Name: "one", Runs: []report.Run{{Number: 1, DurationMS: 1500}}}},
 	}
-	r.Runs = 1
+	c := &r.Cases[0]
 	for _, name := range report.Checks() {
-		if name != report.CheckSchema {
-			r.Checks = append(r.Checks, report.Check{Name: name, Status: report.Passed})
+		check := report.Check{Name: name, Status: report.Passed}
+		switch name {
+		case report.CheckSchema, report.CheckMeaning:
+			c.Runs[0].Checks = append(c.Runs[0].Checks, check)
+		case report.CheckFaults:
+			r.Checks = append(r.Checks, check)
+		default:
+			c.Checks = append(c.Checks, check)
 		}
 	}
+	r.Judge()
 	return r
 }
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name     string
-		result   report.Result
-		passed   bool
-		failures int
+	for name, tc := range map[string]struct {
+		change func(*report.Result)
+		passed bool
 	}{
-		{"AllPassed", result(report.Passed, report.Passed), true, 0},
-		{"OneFailed", result(report.Passed, report.Failed), false, 1},
-		{"NoVerdictIsNoPass", result(report.Passed, ""), false, 0},
-		{"NothingMeasuredIsNoPass", result(), false, 0},
-		{"CasesWithoutRunsAreNoPass", report.Result{Cases: []report.Case{{Name: "c"}}}, false, 0},
+		"EveryCheckPassed":        {func(*report.Result) {}, true},
+		"NotApplicableIsNoBreach": {func(r *report.Result) { r.Cases[0].Checks[0].Status = report.NotApplicable }, true},
+		"OneFailed":               {func(r *report.Result) { r.Cases[0].Checks[0].Status = report.Failed }, false},
+		"OneNotRun":               {func(r *report.Result) { r.Checks[0].Status = report.NotRun }, false},
+		"NoVerdict":               {func(r *report.Result) { r.Checks[0].Status = "" }, false},
+		"AnUnknownCheckFailed": {func(r *report.Result) {
+			r.Checks = append(r.Checks, report.Check{Name: "tomorrow", Status: report.Failed})
+		}, false},
+		"OneCheckMissing":          {func(r *report.Result) { r.Checks = nil }, false},
+		"SchemaCannotBeLeftOut":    {func(r *report.Result) { r.Cases[0].Runs[0].Checks[0].Status = report.NotApplicable }, false},
+		"NothingMeasured":          {func(r *report.Result) { r.Cases = nil }, false},
+		"FewerRunsThanAskedFor":    {func(r *report.Result) { r.Runs = 2 }, false},
+		"ARunThatMeasuredNothing":  {func(r *report.Result) { r.Runs = 2; r.Cases[0].Runs = append(r.Cases[0].Runs, report.Run{Number: 2}) }, false},
+		"ACaseThatMeasuredNothing": {func(r *report.Result) { r.Cases = append(r.Cases, report.Case{Name: "two"}) }, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.result.Passed = !tc.passed
-			tc.result.Judge()
-			require.Equal(t, tc.passed, tc.result.Passed)
-			require.Len(t, tc.result.Failures(), tc.failures)
-			require.Equal(t, tc.result.Basis.Digest(tc.result.Target), tc.result.Digest)
+			r := complete()
+			tc.change(&r)
+			r.Passed = !tc.passed
+			r.Judge()
+			require.Equal(t, tc.passed, r.Passed)
+			require.Equal(t, r.Basis.Digest(r.Target), r.Digest)
 		})
+	}
+}
+
+func TestSummaryIsTheWorst(t *testing.T) {
+	t.Parallel()
+	r := complete()
+	require.Equal(t, report.Passed, r.Summary(report.CheckBudget))
+	require.Equal(t, report.NotRun, r.Summary("none"))
+	for _, s := range []report.Status{report.NotApplicable, report.Passed, report.NotRun, report.Failed} {
+		r.Checks = append(r.Checks, report.Check{Name: "new", Status: s})
+		require.Equal(t, s, r.Summary("new"))
 	}
 }
 
@@ -68,16 +94,54 @@ func TestBasisDigestFollowsEveryPart(t *testing.T) {
 	}
 }
 
-func TestWriteRefusesUnknownFormats(t *testing.T) {
+func TestOpenFoldsRunsThatSayTheSame(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	require.ErrorContains(t, report.Write(&b, "pdf", nil), `"pdf" is not known`)
-	require.Empty(t, b.String())
+	r := complete()
+	r.Cases[0].Runs = nil
+	for n := range 4 {
+		check := report.Check{Name: report.CheckSchema, Status: report.Failed, Code: "JAMMED", Message: "paper"}
+		if n == 2 {
+			check.Message = "fire"
+		}
+		r.Cases[0].Runs = append(r.Cases[0].Runs, report.Run{Number: n + 1, Checks: []report.Check{check, {Name: report.CheckMeaning, Status: report.NotRun}}})
+	}
+	open := r.Open()
+	require.Len(t, open, 2)
+	require.Equal(t, `case "one", runs 1, 2, 4, check schema: JAMMED: paper`, open[0].String())
+	require.Equal(t, `case "one", run 3, check schema: JAMMED: fire`, open[1].String())
+
+	// Where nothing failed, what was not run keeps it from passing.
+	r = complete()
+	r.Checks[0] = report.Check{Name: report.CheckFaults, Status: report.NotRun, Message: "nobody injects"}
+	require.Len(t, r.Open(), 1)
+	require.Equal(t, "the target, check faults: not run: nobody injects", r.Open()[0].String())
+	require.Empty(t, complete().Open())
 }
 
-func TestEmptyReportIsNoPass(t *testing.T) {
+func TestCompareVerdicts(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	require.NoError(t, report.Write(&b, report.JSON, nil))
-	require.JSONEq(t, `{"format": 1, "passed": false, "results": []}`, b.String())
+	for _, tc := range []struct {
+		against, target report.Status
+		breaks          bool
+	}{
+		{report.Passed, report.Passed, false},
+		{report.Passed, report.Failed, true},
+		{report.Passed, report.NotRun, true},
+		{report.Passed, "", true}, // it is not there at all
+		{report.Passed, report.NotApplicable, false},
+		{report.Failed, report.Failed, false},
+		{report.NotRun, report.Failed, false},
+		{"", report.Failed, false},
+	} {
+		result := func(s report.Status) (r report.Result) {
+			if s != "" {
+				r.Cases = []report.Case{{Name: "one", Checks: []report.Check{{Name: "prompt", Aspect: "window", Status: s}}}}
+			}
+			return r
+		}
+		got := report.CompareVerdicts(result(tc.against), result(tc.target), "one")
+		require.Len(t, got, 1)
+		require.Equal(t, "prompt/window", got[0].Check)
+		require.Equal(t, tc.breaks, got[0].Breaks, "%s against %s", tc.target, tc.against)
+	}
 }

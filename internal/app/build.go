@@ -1,4 +1,4 @@
-// Package app wires the parts of Docket together and holds its commands. Nothing imports it but the program itself and
+// Package app wires the parts of Docket together and holds its commands. Nothing imports it but the program itself, contracts/contracttest and
 // tests that run the whole.
 package app
 

@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/command"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/config"
@@ -220,33 +219,15 @@ func (p *program) withStore(ctx context.Context, f func(context.Context, *store.
 
 func (p *program) contracts() *cobra.Command {
 	var o command.Options
-	var mode, format string
+	var format string
 	flags := func(c *cobra.Command) {
 		c.Flags().StringVar(&o.Task, "task", "", "one task (default all)")
 		c.Flags().StringVar(&o.Target, "target", "", "one target, provider/model (default each task's route)")
-		c.Flags().StringVar(&format, "format", string(report.Table), "table, json or junit")
+		c.Flags().StringVar(&format, "format", string(report.Table), "table, json, junit or html")
 		c.Flags().StringVar(&o.Output, "output", "", "write the report to this file")
 	}
-	run := &cobra.Command{Use: "run", Short: "Run contract suites; exit code 0 passed, 1 failed, 2 could not run", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Mode, o.Format = report.Mode(mode), report.Format(format)
-			part := usable // without its key a provider refuses, and that would be recorded as the target's failure
-			if o.Mode == report.Replay {
-				part = whole
-			}
-			return p.withPartsOf(cmd.Context(), part, func(ctx context.Context, ps *parts) error {
-				if err := ps.store.Migrate(ctx); err != nil {
-					return err
-				}
-				return ps.withRunner(whoami(), time.Now, func(runner *contracts.Runner) error { //nolint:contextcheck // its end has a bound of its own
-					p.code = command.Run(ctx, ps.suites, runner, ps.recorder(time.Now), o, command.Streams{Out: p.out, Err: p.err})
-					return nil
-				})
-			})
-		}}
+	run := p.contractsRun(&o, &format)
 	flags(run)
-	run.Flags().StringVar(&mode, "mode", string(report.Live), "live, record or replay")
-	run.Flags().IntVar(&o.Runs, "runs", 0, "runs per case (default the task's)")
 	status := &cobra.Command{Use: "status", Short: "Say which gates are open; exit code 1 if one is closed", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Format = report.Format(format)

@@ -17,14 +17,19 @@ import (
 // withRunner lends a runner of contracts with all that its checks need. What it started meanwhile, beside this process's database, ends
 // before withRunner returns.
 func (p *parts) withRunner(ranBy string, now clock, use func(*contracts.Runner) error) error {
+	runner, end := p.newRunner(ranBy, now)
+	return errors.Join(use(runner), end())
+}
+
+// newRunner is withRunner for one that is used longer than a call: end ends what it started.
+func (p *parts) newRunner(ranBy string, now clock) (runner *contracts.Runner, end func() error) {
 	trips := roundtrip.New(roundtrip.Options{
 		Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), Graph: p.graphOptions(), Logger: p.log,
 	})
-	runner := contracts.NewRunner(contracts.Deps{
+	return contracts.NewRunner(contracts.Deps{
 		Targets: contracts.FromRegistry(p.registry), Wires: cassette.New(cassette.Options{Registry: p.registry, Now: now}),
 		RoundTrips: trips, Faults: faults.New(p.registry), RanBy: ranBy, Now: now,
-	})
-	return errors.Join(use(runner), trips.Close())
+	}), trips.Close
 }
 
 // graphOptions are those of the endpoint.
