@@ -152,11 +152,18 @@ func (c *collection) askCase(ctx context.Context, into *CaseEvidence, one Case) 
 	into.Case = one
 	ep, took := c.ev.Endpoint, func(string) (time.Duration, bool) { return 0, false }
 	if c.Mode != report.Live {
-		w, failed := c.deps.Wires.Open(ctx, s, one, ep, c.Mode)
+		open, interrupt := context.WithCancel(ctx)
+		defer interrupt()
+		w, failed := c.deps.Wires.Open(open, s, one, ep, c.Mode)
 		if failed != nil {
 			return failed
 		}
-		defer func() { err = errors.Join(err, w.Close()) }() // err is what the function returns
+		defer func() {
+			if c.halted.Load() != nil {
+				interrupt() // a recording of a part is none
+			}
+			err = errors.Join(err, w.Close()) // err is what the function returns
+		}()
 		ep, took = w.Endpoint(), w.Took
 	}
 	release, ok := c.Slots.take(ctx, ep.Target) // counting tokens may be a request too

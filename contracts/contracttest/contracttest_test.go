@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 		for _, name := range []string{"double-charge/schema", "thanks/meaning", "outage/system/canary", "lost-parcel/round_trip", "target/budget/latency"} {
 			require.Contains(t, out, "--- PASS: TestInner/triage/demo/laser/"+name+" ")
 		}
-		require.Contains(t, out, "not applicable: check budget/latency")
+		require.Contains(t, out, "not applicable: check faults")
 	})
 
 	t.Run("FailsByNameAndSaysWhy", func(t *testing.T) {
