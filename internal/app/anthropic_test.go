@@ -23,6 +23,7 @@ func TestContractsRunWithAnthropic(t *testing.T) {
 			t.Parallel()
 			server, url := providertest.StartOf(t, anthropictest.Messages())
 			cfg := write(t, t.TempDir(), "docket.yaml", `database: sqlite://`+filepath.Join(t.TempDir(), "docket.db")+`
+tasks: [`+shippedOnDisk(t)+`]
 providers:
   - {name: anthropic, kind: anthropic, base_url: "`+url+`", api_key_env: K, models: [{name: claude-sonnet-4-5, max_output_tokens: 64000`+tc.settings+`}]}
 `)
@@ -30,6 +31,8 @@ providers:
 			code, stdout, stderr := runs(t, environ, "migrate", "up", "--config", cfg)
 			require.Zero(t, code, stdout+stderr)
 			for _, task := range []string{"triage", "invoice"} {
+				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "anthropic/claude-sonnet-4-5", "--update")
+				require.Zero(t, code, stdout+stderr)
 				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "anthropic/claude-sonnet-4-5", "--format", "json")
 				require.Contains(t, stdout, `"target": "anthropic/claude-sonnet-4-5"`, stderr)
 				require.Zero(t, code, stdout+stderr)

@@ -16,6 +16,7 @@ func TestContractsRunWithGemini(t *testing.T) {
 	t.Parallel()
 	server, url := providertest.StartOf(t, geminitest.Stream())
 	cfg := write(t, t.TempDir(), "docket.yaml", `database: sqlite://`+filepath.Join(t.TempDir(), "docket.db")+`
+tasks: [`+shippedOnDisk(t)+`]
 providers:
   - {name: gemini, kind: gemini, base_url: "`+url+`", api_key_env: K, models: [{name: m, reasoning: true}]}
 `)
@@ -23,6 +24,8 @@ providers:
 	code, stdout, stderr := runs(t, environ, "migrate", "up", "--config", cfg)
 	require.Zero(t, code, stdout+stderr)
 	for _, task := range []string{"triage", "invoice"} {
+		code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "gemini/m", "--update")
+		require.Zero(t, code, stdout+stderr)
 		code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "gemini/m", "--format", "json")
 		require.Contains(t, stdout, `"target": "gemini/m"`, stderr)
 		require.Zero(t, code, stdout+stderr)

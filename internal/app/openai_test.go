@@ -27,6 +27,7 @@ func TestContractsRunWithOpenAI(t *testing.T) {
 			t.Parallel()
 			server, url := providertest.StartOf(t, tc.protocol)
 			cfg := write(t, t.TempDir(), "docket.yaml", `database: sqlite://`+filepath.Join(t.TempDir(), "docket.db")+`
+tasks: [`+shippedOnDisk(t)+`]
 providers:
   - {name: openai, kind: openai, base_url: "`+url+`", api_key_env: K, `+tc.settings+`models: [{name: gpt-4o-mini}]}
 `)
@@ -34,6 +35,8 @@ providers:
 			code, stdout, stderr := runs(t, environ, "migrate", "up", "--config", cfg)
 			require.Zero(t, code, stdout+stderr)
 			for _, task := range []string{"triage", "invoice"} {
+				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "openai/gpt-4o-mini", "--update")
+				require.Zero(t, code, stdout+stderr)
 				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "openai/gpt-4o-mini", "--format", "json")
 				require.Contains(t, stdout, `"target": "openai/gpt-4o-mini"`, stderr)
 				require.Zero(t, code, stdout+stderr)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/internal/config"
 )
 
@@ -186,4 +187,12 @@ func write(t *testing.T, dir, name, text string) string {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// shippedOnDisk is a copy of the shipped tasks, for goldens of another target.
+func shippedOnDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, contracts.ShippedTasks()))
+	return dir
 }
