@@ -16,6 +16,7 @@ import (
 
 	"github.com/docket-gateway/docket/internal/app"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/goldens"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -83,6 +84,7 @@ func writeTasks(t *testing.T) string {
 	dir := t.TempDir()
 	writeTask(t, dir, "echo", "allowed")
 	writeTask(t, dir, "strict", "forbidden")
+	writeGoldens(t, dir)
 	return dir
 }
 
@@ -103,6 +105,12 @@ func writeTask(t *testing.T, dir, name, race string) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
 	}
+}
+
+// writeGoldens is for tasks whose answers hold a text.
+func writeGoldens(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, goldens.Write(dir, []byte(`{"text": "x"}`), "fake/primary", second, "fake/third"))
 }
 
 // gateway is a running one in this process, and a client of it.

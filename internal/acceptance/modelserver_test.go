@@ -216,7 +216,7 @@ func TestContractRefusesAModelThatTalksNonsense(t *testing.T) {
 	f.OnModel("primary", providertest.Error(http.StatusBadRequest, "no_paper"))
 
 	var out, errs bytes.Buffer
-	code := app.Main([]string{"contracts", "run", "--config", g.config, "--task", "triage", "--target", noise, "--format", "json"}, nil, &out, &errs)
+	code := app.Main([]string{"contracts", "run", "--config", g.config, "--task", "triage", "--target", noise, "--runs", "1", "--format", "json"}, nil, &out, &errs)
 	require.Equal(t, 1, code, "%s%s", &out, &errs)
 	var told struct {
 		Passed  bool

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/goldens"
 	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/program"
 )
@@ -145,6 +146,7 @@ func writeTasks(t *testing.T) string {
 			require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
 		}
 	}
+	require.NoError(t, goldens.Write(dir, []byte(`{"text": "x"}`), allTargets...))
 	return dir
 }
 
