@@ -57,7 +57,11 @@ func counts(t *testing.T, database string) map[string]int {
 	for _, table := range tables(t, db, postgres) {
 		switch table {
 		case "owners", "jobs", "attempts", "job_events", "task_versions", "contract_results", "river_job":
-			n, err := strconv.Atoi(query(t, db, "SELECT count(*) FROM "+table)[0][0])
+			text := "SELECT count(*) FROM " + table
+			if table == "river_job" {
+				text += " WHERE kind <> 'gates_look'" // periodic
+			}
+			n, err := strconv.Atoi(query(t, db, text)[0][0])
 			require.NoError(t, err)
 			out[table] = n
 		}

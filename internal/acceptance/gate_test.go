@@ -101,6 +101,7 @@ func TestFallbackNeedsAFreshProof(t *testing.T) {
 				other := s
 				other.tasks = writeTasks(t)
 				require.NoError(t, os.WriteFile(filepath.Join(other.tasks, "echo", "prompt.tmpl"), []byte("Echo {{json .Input}}\n"), 0o600))
+				writeGoldens(t, other.tasks)
 				changed := other.start(t)
 				state, _ := changed.contract(t, second)
 				require.Equal(t, "STALE", state)
