@@ -47,7 +47,7 @@ func (r *run) update(ctx context.Context, c *collected) {
 		c.refused = c.refused || refused
 	}
 	for _, one := range order {
-		if err := rejudge(one); err != nil {
+		if err := rejudge(one); err != nil { //nolint:contextcheck // judging asks nobody
 			one.err, one.done = errors.Join(one.err, err), false
 			continue
 		}

@@ -25,13 +25,13 @@ func Example() {
 		Tasks: os.DirFS("../tasks"), Task: "triage", Targets: []string{"demo/laser", "demo/inkjet"}, Mode: report.Live, Environ: []string{},
 	})
 	if err != nil {
-		fmt.Println("cannot say:", err) //nolint:forbidigo // an example prints
+		fmt.Println("cannot say:", err)
 		return
 	}
 	for _, r := range results {
-		fmt.Println(r.Target, "may be released:", r.Passed) //nolint:forbidigo // an example prints
+		fmt.Println(r.Target, "may be released:", r.Passed)
 		if failures := r.Failures(); len(failures) > 0 {
-			fmt.Println(failures[0]) //nolint:forbidigo // an example prints
+			fmt.Println(failures[0])
 		}
 	}
 	// Output:

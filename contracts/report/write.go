@@ -94,8 +94,9 @@ func (s Status) short() string {
 		return "FAILED"
 	case NotApplicable:
 		return "n/a"
+	default: // NotRun
+		return "not run"
 	}
-	return "not run"
 }
 
 func tableProblems(b *strings.Builder, r *Result) {

@@ -69,7 +69,7 @@ func (p *program) journalFile(cfg *config.Config, o command.Options) string {
 	if err != nil {
 		return ""
 	}
-	here, _ := os.Getwd() //nolint:errcheck // then it is left out of the name
+	here, _ := os.Getwd()
 	raw, err := json.Marshal([]any{here, p.path, cfg.Database.Reveal(), cfg.Tasks, o.Task, o.Target, o.Against, o.Mode, o.Runs})
 	if err != nil {
 		return ""

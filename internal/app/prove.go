@@ -84,7 +84,7 @@ func (p prover) run(ctx context.Context, versions []*tasks.Definition, want func
 		}
 		return targets
 	}
-	return p.withRunner(ranBySystem, p.now, func(runner *contracts.Runner) error { //nolint:contextcheck // its end has a bound of its own
+	return p.withRunner(ranBySystem, p.now, func(runner *contracts.Runner) error {
 		ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.status, eager{runner}, p.recorder)
 		for _, r := range ran {
 			p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
