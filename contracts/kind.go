@@ -4,59 +4,41 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
+	"unicode/utf8"
+
+	"github.com/docket-gateway/docket/contracts/golden"
 )
 
-// kindAt says what kind of value stands at the pointer, for a message that must not show the value itself. It returns ""
-// if nothing can be said.
+// kindAt says what kind of value stands at the pointer, for a message about a rule that the value's content has no part in.
 func kindAt(raw []byte, pointer string) string {
 	trimmed := bytes.TrimSpace(raw)
-	if len(trimmed) == 0 {
+	switch {
+	case len(trimmed) == 0:
 		return "nothing"
-	}
-	dec := json.NewDecoder(bytes.NewReader(trimmed))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	case !json.Valid(trimmed):
 		return fmt.Sprintf("%d bytes that are not JSON", len(trimmed))
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return "JSON with something after it"
+	value, ok := golden.At(trimmed, pointer)
+	if !ok {
+		return "nothing"
 	}
-	if pointer != "" {
-		for _, part := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-			switch at := v.(type) {
-			case map[string]any:
-				next, ok := at[part]
-				if !ok {
-					return "nothing"
-				}
-				v = next
-			case []any:
-				i, err := strconv.Atoi(part)
-				if err != nil || i < 0 || i >= len(at) {
-					return "nothing"
-				}
-				v = at[i]
-			default:
-				return "nothing"
-			}
-		}
-	}
-	switch v := v.(type) {
-	case map[string]any:
+	switch value[0] {
+	case '{':
+		var v map[string]json.RawMessage
+		_ = json.Unmarshal(value, &v) // it is valid
 		return fmt.Sprintf("an object with %d keys", len(v))
-	case []any:
+	case '[':
+		var v []json.RawMessage
+		_ = json.Unmarshal(value, &v)
 		return fmt.Sprintf("an array of %d", len(v))
-	case string:
-		return fmt.Sprintf("a string of %d characters", len([]rune(v)))
-	case json.Number:
-		return "a number"
-	case bool:
+	case '"':
+		var v string
+		_ = json.Unmarshal(value, &v)
+		return fmt.Sprintf("a string of %d characters", utf8.RuneCountInString(v))
+	case 't', 'f':
 		return "a boolean"
+	case 'n':
+		return "null"
 	}
-	return "null"
+	return "a number"
 }
