@@ -94,7 +94,7 @@ func writeTask(t *testing.T, dir, name, race string) {
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "cases"), 0o700))
 	for file, text := range map[string]string{
 		"task.yaml": "name: " + name + "\nversion: \"1\"\ntarget: fake/primary\nfallbacks: [fake/second]\nrace: " + race +
-			"\nretry: {max: 0, base: 10ms, cap: 1s}\n",
+			"\nretry: {max: 0, base: 10ms, cap: 1s}\ncontract: {runs: 1}\n",
 		"input.schema.json": `{"type": "object", "properties": {"text": {"type": "string"}}}`,
 		"output.schema.json": `{"type": "object", "additionalProperties": false, "required": ["text"],
 			"properties": {"text": {"type": "string", "minLength": 1}}}`,

@@ -31,9 +31,7 @@ providers:
 			code, stdout, stderr := runs(t, environ, "migrate", "up", "--config", cfg)
 			require.Zero(t, code, stdout+stderr)
 			for _, task := range []string{"triage", "invoice"} {
-				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "anthropic/claude-sonnet-4-5", "--update")
-				require.Zero(t, code, stdout+stderr)
-				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "anthropic/claude-sonnet-4-5", "--format", "json")
+				code, stdout, stderr = runs(t, environ, "contracts", "run", "--config", cfg, "--task", task, "--target", "anthropic/claude-sonnet-4-5", "--update", "--runs", "1", "--format", "json")
 				require.Contains(t, stdout, `"target": "anthropic/claude-sonnet-4-5"`, stderr)
 				require.Zero(t, code, stdout+stderr)
 			}

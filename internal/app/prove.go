@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // ranBySystem is who ran a contract that nobody asked for.
 const ranBySystem = "docket (at start)"
 
-// prover runs the contract suites of the built-in demo targets, so that the fallback works on a fresh machine. Real
+// prover runs the contract suites of the built-in demo targets that are a fallback, so that the fallback works on a fresh machine. Real
 // targets cost money: those are run on purpose.
 type prover struct {
 	*parts
@@ -39,7 +38,7 @@ func (p prover) keep(ctx context.Context, versions []*tasks.Definition, held fun
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
 	for {
-		if err := errors.Join(p.fallbacks(ctx, versions), p.rest(ctx, versions)); err != nil && ctx.Err() == nil {
+		if err := p.fallbacks(ctx, versions); err != nil && ctx.Err() == nil {
 			p.log.WarnContext(ctx, "demo contracts", "error", err)
 		}
 		select {
@@ -67,18 +66,9 @@ func (p prover) status(ctx context.Context, d *tasks.Definition, target string) 
 
 // fallbacks proves the demo targets that are a fallback of one of the versions.
 func (p prover) fallbacks(ctx context.Context, versions []*tasks.Definition) error {
-	return p.run(ctx, versions, func(d *tasks.Definition, target string) bool { return slices.Contains(d.Fallbacks, target) })
-}
-
-// rest runs the other demo targets, so that their status can be read too. Some of them take their time-outs.
-func (p prover) rest(ctx context.Context, versions []*tasks.Definition) error {
-	return p.run(ctx, versions, func(d *tasks.Definition, target string) bool { return !slices.Contains(d.Fallbacks, target) })
-}
-
-func (p prover) run(ctx context.Context, versions []*tasks.Definition, want func(*tasks.Definition, string) bool) error {
 	pick := func(d *tasks.Definition) (targets []string) {
 		for _, t := range p.registry.Targets() {
-			if t.Config.Kind == config.KindDemo && want(d, t.ID) {
+			if t.Config.Kind == config.KindDemo && slices.Contains(d.Fallbacks, t.ID) {
 				targets = append(targets, t.ID)
 			}
 		}

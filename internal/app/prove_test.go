@@ -29,7 +29,7 @@ func (r *running) proofs(t *testing.T, task string) []*ent.ContractResult {
 
 func TestProvesDemoFallbacksAtStartAndOnlyOnce(t *testing.T) {
 	t.Parallel()
-	cfg := defaults(t)
+	cfg := unproved(t.TempDir())
 	first := serve(t, cfg)
 	for _, task := range []string{"triage", "invoice"} {
 		require.Len(t, first.proofs(t, task), 1)
@@ -48,7 +48,7 @@ func TestProvesDemoFallbacksAtStartAndOnlyOnce(t *testing.T) {
 // TestProvesWithoutTouchingItsOwnJobs: the round trips of a proof are jobs of another database.
 func TestProvesWithoutTouchingItsOwnJobs(t *testing.T) {
 	t.Parallel()
-	g := serve(t, defaults(t))
+	g := serve(t, unproved(t.TempDir()))
 	for _, task := range []string{"triage", "invoice"} {
 		var result report.Result
 		require.NoError(t, json.Unmarshal(g.proofs(t, task)[0].Report, &result))
@@ -71,7 +71,7 @@ func TestProvesWithoutTouchingItsOwnJobs(t *testing.T) {
 // TestRenewsAPassBeforeItExpires: the pass of a gateway that has run for a week less an hour.
 func TestRenewsAPassBeforeItExpires(t *testing.T) {
 	t.Parallel()
-	g := serve(t, defaults(t))
+	g := serve(t, unproved(t.TempDir()))
 	p := g.prover
 	require.NoError(t, p.fallbacks(t.Context(), g.versions))
 	require.Len(t, g.proofs(t, "triage"), 1, "it has a week left")
@@ -85,7 +85,7 @@ func TestProvesAVersionThatAnOpenJobHolds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, contracts.ShippedTasks()))
-	cfg := defaults(t)
+	cfg := unproved(t.TempDir())
 	cfg.Tasks = []string{dir}
 	first := serve(t, cfg)
 	id := job(t, first.addr, "k", "demo/fax") // silent for long

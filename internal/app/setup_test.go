@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -70,13 +71,39 @@ func (b *buffer) line(t *testing.T, text string) string {
 	}
 }
 
-// defaults is the built-in configuration, with a database of the test's own and any port.
-func defaults(t *testing.T) *config.Config {
-	t.Helper()
+// unproved is the built-in configuration, with a new database of the test's own and any port.
+func unproved(dir string) *config.Config {
 	cfg := config.Default()
 	cfg.Listen = "127.0.0.1:0"
-	cfg.Database = config.NewDSN("sqlite://" + filepath.Join(t.TempDir(), "docket.db"))
+	cfg.Database = config.NewDSN("sqlite://" + filepath.Join(dir, "docket.db"))
 	return cfg
+}
+
+// proved is a database that a gateway has proved the demo in.
+var proved = sync.OnceValues(func() (_ []byte, err error) {
+	dir, err := os.MkdirTemp("", "docket-app-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	g, err := Start(context.Background(), unproved(dir), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Stop(context.Background()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "docket.db"))
+})
+
+// defaults is the built-in configuration, with a proved database of the test's own and any port.
+func defaults(t *testing.T) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	database, err := proved()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "docket.db"), database, 0o600))
+	return unproved(dir)
 }
 
 // serve runs a gateway until the test ends.

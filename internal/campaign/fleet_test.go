@@ -136,7 +136,7 @@ func writeTasks(t *testing.T) string {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, "cases"), 0o700))
 		for file, text := range map[string]string{
 			"task.yaml": "name: " + name + "\nversion: \"1\"\ntarget: " + primary + "\nfallbacks: [" + second + ", " + unproved + ", " + mortal + ", " + third + "]\nrace: " + race +
-				"\nretry: {max: 1, base: 10ms, cap: 500ms}\n",
+				"\nretry: {max: 1, base: 10ms, cap: 500ms}\ncontract: {runs: 1}\n",
 			"input.schema.json":  `{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}`,
 			"output.schema.json": outputSchema,
 			"system.tmpl":        "Answer with JSON: {{.Schema}}\n",

@@ -79,7 +79,7 @@ func start(ctx context.Context, folder string, number int, task *tasks.Definitio
 		}
 	}()
 	attempts := dispatch.NewQueue(dispatch.QueueOptions{Registry: registry, Logger: o.Logger})
-	if _, err := queue.Open(d.store, queue.Options{Logger: o.Logger}, attempts); err != nil {
+	if _, err := queue.Open(d.store, queue.Options{Logger: o.Logger, PollInterval: pollInterval}, attempts); err != nil {
 		return nil, err
 	}
 	service := jobs.New(jobs.Deps{
@@ -116,6 +116,9 @@ func (d *docket) stop() error {
 	defer cancel()
 	return errors.Join(d.worker.Stop(ctx), d.store.Close())
 }
+
+// pollInterval is how soon a worker finds an entry: SQLite has no notices, and looking costs more than a trip.
+const pollInterval = 100 * time.Millisecond
 
 // lookAgain is how long a lost notice can cost.
 const lookAgain = 250 * time.Millisecond
