@@ -167,7 +167,7 @@ func TestRealModelIsToldToStop(t *testing.T) {
 	for name, fresh := range both {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := modelserver.Start(t, modelserver.Options{Context: 16384, Parallel: 1})
+			server := modelserver.Start(t, modelserver.Options{Context: 65536, Parallel: 1})
 			g, f := newGateway(t, withNoise(settings{database: fresh(t)}, server))
 			stopped := func(t *testing.T, a attempt) {
 				t.Helper()
