@@ -206,6 +206,13 @@ func TestContractRefusesAModelThatTalksNonsense(t *testing.T) {
 	t.Parallel()
 	server := modelserver.Start(t, modelserver.Options{Context: 16384})
 	folder := triageFolder(t)
+	cases, err := filepath.Glob(filepath.Join(folder, "triage", "cases", "*"))
+	require.NoError(t, err)
+	for _, file := range cases { // two are enough, and each takes the model some seconds
+		if name := filepath.Base(file); !strings.HasPrefix(name, "outage.") && !strings.HasPrefix(name, "thanks.") {
+			require.NoError(t, os.Remove(file))
+		}
+	}
 	path := filepath.Join(folder, "triage", "output.schema.json")
 	shipped, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -226,7 +233,7 @@ func TestContractRefusesAModelThatTalksNonsense(t *testing.T) {
 	require.False(t, told.Passed)
 	require.Len(t, told.Results, 1)
 	require.Equal(t, noise, told.Results[0].Target)
-	require.Len(t, told.Results[0].Cases, 6)
+	require.Len(t, told.Results[0].Cases, 2)
 	for _, c := range told.Results[0].Cases {
 		require.Len(t, c.Runs, 1)
 		require.NotNil(t, c.Runs[0].OutputTokens, "the model answered")

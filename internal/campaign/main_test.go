@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	intentsFlag = flag.Int("campaign.intents", 120, "intents of the campaign, on each database")
+	intentsFlag = flag.Int("campaign.intents", 60, "intents of the campaign, on each database")
 	seedFlag    = flag.Uint64("campaign.seed", 0, "seed of the campaign's plan; 0 picks one")
 	usersFlag   = flag.Int("campaign.users", 24, "users at once")
 	guardsFlag  = flag.String("campaign.guards", "I5", "names of the guards to put out of work, separated by commas, or all")
