@@ -52,8 +52,8 @@ func startAttemptProblem(err error) (model.StartAttemptResult, error) {
 }
 
 func cancelAttemptProblem(err error) (model.CancelAttemptResult, error) {
-	if e, ok := errors.AsType[*jobs.InvalidInputError](err); ok { // this union has no place for it
-		return nil, coded(CodeBadUserInput, "%s", e.Error())
+	if err := badInput(err); err != nil {
+		return nil, err
 	}
 	if e, ok := errors.AsType[*jobs.AttemptFinishedError](err); ok {
 		return attemptFinished(e), nil
@@ -78,8 +78,8 @@ func resolveAttemptProblem(err error) (model.ResolveAttemptResult, error) {
 }
 
 func cancelJobProblem(err error) (model.CancelJobResult, error) {
-	if e, ok := errors.AsType[*jobs.InvalidInputError](err); ok { // this union has no place for it
-		return nil, coded(CodeBadUserInput, "%s", e.Error())
+	if err := badInput(err); err != nil {
+		return nil, err
 	}
 	if e, ok := errors.AsType[*jobs.JobFinishedError](err); ok {
 		return jobFinished(e), nil
@@ -88,6 +88,14 @@ func cancelJobProblem(err error) (model.CancelJobResult, error) {
 		return notFound(), nil
 	}
 	return nil, err
+}
+
+// badInput is the error for input that a result's union has no place for, nil if err is about something else.
+func badInput(err error) error {
+	if e, ok := errors.AsType[*jobs.InvalidInputError](err); ok {
+		return coded(CodeBadUserInput, "%s", e.Error())
+	}
+	return nil
 }
 
 func invalidInput(e *jobs.InvalidInputError) model.InvalidInput {

@@ -9,6 +9,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/jobevent"
+	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -34,16 +35,21 @@ func (s *Service) Hedge(ctx context.Context, attemptID string) error {
 		if now, err := c.find(attemptID); err != nil || !open(now) {
 			return err
 		}
-		target, ok, err := c.nextFallback(task, c.triedAtAll)
-		if err != nil {
-			return err
-		}
-		if !ok {
+		ok, err := c.addHedge(task, detail{"hedgeOf": attemptID})
+		if err == nil && !ok {
 			return c.logOnce(EventFallbackSkipped)
 		}
-		_, err = c.add(target, attempt.ReasonHEDGE, s.now(), detail{"hedgeOf": attemptID})
 		return err
 	})
+}
+
+// addHedge adds an attempt at the first untried fallback that the gate allows, and says whether there was one.
+func (c *change) addHedge(task *tasks.Definition, d detail) (bool, error) {
+	target, ok, err := c.nextFallback(task, c.triedAtAll)
+	if err == nil && ok {
+		_, err = c.add(target, attempt.ReasonHEDGE, c.s.now(), d)
+	}
+	return ok, err
 }
 
 // hedgeOn goes on to the next fallback after a hedge that was refused before it was sent: what it raced is as silent as
@@ -63,11 +69,7 @@ func (c *change) hedgeOn(refused *ent.Attempt) error {
 		}
 		raced = b
 	}
-	target, ok, err := c.nextFallback(task, c.triedAtAll)
-	if err != nil || !ok {
-		return err
-	}
-	_, err = c.add(target, attempt.ReasonHEDGE, c.s.now(), detail{"hedgeOf": raced.ID, "after": refused.ID})
+	_, err = c.addHedge(task, detail{"hedgeOf": raced.ID, "after": refused.ID})
 	return err
 }
 
