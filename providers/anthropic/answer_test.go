@@ -296,21 +296,11 @@ func TestUsage(t *testing.T) {
 func TestNothingIsSentAgainOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	server, url := providertest.StartOf(t, anthropictest.Messages())
-	server.Enqueue(anthropictest.Whole("end_turn", anthropictest.Text("{}")), func(x *providertest.Exchange) {
-		if x.Entry.OnConnection > 1 {
-			x.Break(false)
-		}
-	})
+	server.Enqueue(anthropictest.Whole("end_turn", anthropictest.Text("{}")), conformance.BreaksReused)
 	cfg := adapter(native).Config.WithDefaults()
 	cfg.BaseURL, cfg.APIKey = url, "k"
 	p, err := anthropic.NewWithOptions(cfg, exchange.Options{ReuseConnections: true})
 	require.NoError(t, err)
 	defer p.Close()
-	out := p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	out = p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Unknown, out.Kind, "%+v", out.Failure)
-	require.Equal(t, providers.CodeConnectionLost, out.Failure.Code)
-	require.Len(t, server.Log(), 2)
-	require.Equal(t, 2, server.Log()[1].OnConnection, "the connection was used again")
+	conformance.NothingIsSentAgain(t, p, server)
 }

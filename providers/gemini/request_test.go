@@ -179,23 +179,13 @@ func TestWithoutSchemaSystemAndLimit(t *testing.T) {
 func TestNothingIsSentAgainOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	server, url := providertest.StartOf(t, geminitest.Stream())
-	server.Enqueue(geminitest.Says("{}"), func(x *providertest.Exchange) {
-		if x.Entry.OnConnection > 1 {
-			x.Break(false)
-		}
-	})
+	server.Enqueue(geminitest.Says("{}"), conformance.BreaksReused)
 	cfg := adapter().Config.WithDefaults()
 	cfg.BaseURL, cfg.APIKey, cfg.Models = url, "k", []providers.Model{{Name: conformance.Model}}
 	p, err := gemini.NewWithOptions(cfg, exchange.Options{ReuseConnections: true})
 	require.NoError(t, err)
 	defer p.Close()
-	out := p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	out = p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Unknown, out.Kind, "%+v", out.Failure)
-	require.Equal(t, providers.CodeConnectionLost, out.Failure.Code)
-	require.Len(t, server.Log(), 2)
-	require.Equal(t, 2, server.Log()[1].OnConnection, "the connection was used again")
+	conformance.NothingIsSentAgain(t, p, server)
 }
 
 // The SDK's client can only send with what a request brings along.

@@ -204,21 +204,11 @@ func TestNothingIsSentAgainOnABrokenConnection(t *testing.T) {
 	t.Parallel()
 	server, url := providertest.StartOf(t, openaitest.Responses())
 	const whole = `{"object":"response","id":"r","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"{}"}]}]}`
-	server.Enqueue(providertest.Status(200, "application/json", whole), func(x *providertest.Exchange) {
-		if x.Entry.OnConnection > 1 {
-			x.Break(false)
-		}
-	})
+	server.Enqueue(providertest.Status(200, "application/json", whole), conformance.BreaksReused)
 	cfg := responsesAdapter().Config.WithDefaults()
 	cfg.BaseURL, cfg.APIKey, cfg.Models = url, "k", []providers.Model{{Name: conformance.Model}}
 	p, err := openai.NewWithOptions(cfg, exchange.Options{ReuseConnections: true})
 	require.NoError(t, err)
 	defer p.Close()
-	out := p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Completed, out.Kind, "%+v", out.Failure)
-	out = p.Send(t.Context(), conformance.Request(), &conformance.Recorder{})
-	require.Equal(t, providers.Unknown, out.Kind, "%+v", out.Failure)
-	require.Equal(t, providers.CodeConnectionLost, out.Failure.Code)
-	require.Len(t, server.Log(), 2)
-	require.Equal(t, 2, server.Log()[1].OnConnection, "the connection was used again")
+	conformance.NothingIsSentAgain(t, p, server)
 }
