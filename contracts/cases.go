@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -164,6 +163,13 @@ func loadCase(fsys fs.FS, file, name string) (Case, error) {
 	if cf.Input == nil {
 		return Case{}, errors.New("input: is missing")
 	}
+	// Left out and empty are the same case.
+	if cf.Assert == nil {
+		cf.Assert = []string{}
+	}
+	if cf.Compare == nil {
+		cf.Compare = map[string]string{}
+	}
 	c := Case{Name: name, Compare: map[string]golden.Mode{}, written: cf}
 	for i, expr := range cf.Assert {
 		if strings.TrimSpace(expr) == "" {
@@ -224,19 +230,15 @@ func (c Case) Digest() (string, error) {
 	return digest(c.digestible(nil))
 }
 
-// digestibleCase has no difference between what is left out and what is empty.
+// digestibleCase is what digests are made of.
 type digestibleCase struct {
-	Name    string            `json:"name"`
-	Input   json.RawMessage   `json:"input"`
-	Assert  []string          `json:"assert"`
-	Compare map[string]string `json:"compare"`
-	Goldens json.RawMessage   `json:"goldens"`
+	Name string `json:"name"`
+	caseFile
+	Goldens json.RawMessage `json:"goldens"`
 }
 
 func (c Case) digestible(goldens json.RawMessage) digestibleCase {
-	d := digestibleCase{c.Name, c.Input, append([]string{}, c.written.Assert...), map[string]string{}, goldens}
-	maps.Copy(d.Compare, c.written.Compare)
-	return d
+	return digestibleCase{c.Name, c.written, goldens}
 }
 
 // CasesDigest is "sha256:" and 64 hex digits over all cases and over what is recorded for them at the target.

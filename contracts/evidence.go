@@ -102,12 +102,8 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 		Suite: s, Target: target, Endpoint: ep, Mode: o.Mode, RunCount: o.Runs, RanBy: r.deps.RanBy, StartedAt: r.deps.Now().UTC(),
 		Cases: make([]CaseEvidence, len(s.Cases)),
 	}}
-	steps := len(s.Cases)*(o.Runs+1) + 1
-	if r.deps.RoundTrips != nil {
-		steps += len(s.Cases)
-	}
 	if o.Progress != nil {
-		o.Progress.Begins(s.Task.Name, target, steps)
+		o.Progress.Begins(s.Task.Name, target, len(s.Cases)*c.steps()+1) // and the faults
 	}
 	var wg sync.WaitGroup
 	for i, one := range s.Cases {
@@ -129,11 +125,10 @@ func (r *Runner) Collect(ctx context.Context, s Suite, target string, o Options)
 
 // scopeOf names everything that the answers of a run depend on, so that no journal gives those of another version.
 func scopeOf(s Suite, ep Endpoint, target string, o Options) (string, error) {
-	cases, err := s.CasesDigest(target)
+	basis, err := s.Basis(ep)
 	if err != nil {
 		return "", err
 	}
-	basis := report.Basis{TaskVersion: s.Task.Digest, CasesDigest: cases, ConfigDigest: ep.ConfigDigest, ChecksVersion: report.ChecksVersion}
 	return fmt.Sprintf("%s at %s, %s, %s, %d runs: ", s.Task.Name, target, basis.Digest(target), o.Mode, o.Runs), nil
 }
 

@@ -155,7 +155,7 @@ func decodeGolden(raw []byte, into any) error {
 	return dec.Decode(into)
 }
 
-// goldenDigests are what the digest of a suite at a target takes of a case's goldens.
+// digestible is what the digest of a suite at a target takes of a case's goldens.
 func (g Goldens) digestible(target string) (json.RawMessage, error) {
 	t := g.Targets[target]
 	if t == nil {

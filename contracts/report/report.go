@@ -215,12 +215,14 @@ func (r Result) Summary(check string) Status {
 func (r *Result) Judge() {
 	r.Digest = r.Basis.Digest(r.Target)
 	r.Passed = len(r.Cases) > 0
-	for _, name := range Checks() {
-		s := r.Summary(name)
-		r.Passed = r.Passed && (s == Passed || s == NotApplicable && name != CheckSchema)
-	}
+	worst := map[string]Status{}
 	for _, p := range r.All() { // also what this version has no name for
+		worst[p.Check.Name] = worse(worst[p.Check.Name], p.Check.Status)
 		r.Passed = r.Passed && (p.Check.Status == Passed || p.Check.Status == NotApplicable)
+	}
+	for _, name := range Checks() {
+		s := worst[name]
+		r.Passed = r.Passed && (s == Passed || s == NotApplicable && name != CheckSchema)
 	}
 	for _, c := range r.Cases {
 		r.Passed = r.Passed && len(c.Runs) > 0 && len(c.Runs) == r.Runs

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts"
@@ -114,7 +115,7 @@ func (p *parts) newRechecks(held *holder, now clock) *recheck.Service {
 			if err != nil {
 				return nil, fmt.Errorf("list the versions in use: %w", err)
 			}
-			return p.suitesFor(ctx, versions), nil
+			return p.suitesFor(ctx, versions, slog.LevelDebug), nil
 		},
 		// The demo's contracts cost nothing and are renewed whatever the policy is, see prover.
 		Real: func(target string) bool {
@@ -142,8 +143,8 @@ func (r rechecker) Run(ctx context.Context, s contracts.Suite, target string, o 
 }
 
 // suitesFor gives each version the cases of today, since those are not part of a version. A version whose task is gone, or whose
-// inputs have changed, has none.
-func (p *parts) suitesFor(ctx context.Context, versions []*tasks.Definition) []contracts.Suite {
+// inputs have changed, has none, and keeps its gates closed; level is how loudly that is said.
+func (p *parts) suitesFor(ctx context.Context, versions []*tasks.Definition, level slog.Level) []contracts.Suite {
 	var out []contracts.Suite
 	for _, d := range versions {
 		for _, s := range p.suites {
@@ -152,7 +153,7 @@ func (p *parts) suitesFor(ctx context.Context, versions []*tasks.Definition) []c
 			}
 			s, err := s.For(d)
 			if err != nil {
-				p.log.DebugContext(ctx, "no contract for a version that open jobs hold", "error", err)
+				p.log.Log(ctx, level, "no contract for a version that open jobs hold", "error", err)
 				continue
 			}
 			out = append(out, s)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -75,30 +76,10 @@ func (p prover) fallbacks(ctx context.Context, versions []*tasks.Definition) err
 		return targets
 	}
 	return p.withRunner(ranBySystem, p.now, func(runner *contracts.Runner) error {
-		ran, err := command.Refresh(ctx, p.suitesOf(ctx, versions), pick, p.status, eager{runner}, p.recorder)
+		ran, err := command.Refresh(ctx, p.suitesFor(ctx, versions, slog.LevelWarn), pick, p.status, eager{runner}, p.recorder)
 		for _, r := range ran {
 			p.log.InfoContext(ctx, "contract", "task", r.Task, "target", r.Target, "passed", r.Passed)
 		}
 		return err
 	})
-}
-
-// suitesOf gives each version the cases of today, since those are not part of a version. A version whose task is gone, or
-// whose inputs have changed, keeps its gates closed.
-func (p prover) suitesOf(ctx context.Context, versions []*tasks.Definition) []contracts.Suite {
-	var out []contracts.Suite
-	for _, d := range versions {
-		for _, s := range p.suites {
-			if s.Task.Name != d.Name {
-				continue
-			}
-			s, err := s.For(d)
-			if err != nil {
-				p.log.WarnContext(ctx, "no contract for a version that open jobs hold", "error", err)
-				continue
-			}
-			out = append(out, s)
-		}
-	}
-	return out
 }
