@@ -53,6 +53,11 @@ type process struct {
 //
 // If PostgreSQL is not installed the error wraps ErrNotInstalled and says what to install.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
+	return StartIn(ctx, "", settings...)
+}
+
+// StartIn is Start with its data below a folder, which every account can get to; empty is the folder for temporary files.
+func StartIn(ctx context.Context, base string, settings ...string) (*Cluster, error) {
 	programs, err := FindBinaries()
 	if err != nil {
 		return nil, err
@@ -61,7 +66,9 @@ func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := baseFolder(account)
+	if base == "" {
+		base = baseFolder(account)
+	}
 	removeAbandoned(ctx, base)
 	place, err := newPlace(base, account)
 	if err != nil {
