@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/renameio/v2/maybe"
 	"go.yaml.in/yaml/v4"
 	vcr "gopkg.in/dnaeon/go-vcr.v4/pkg/cassette"
 )
@@ -109,25 +110,7 @@ func (d disk) ReadFile(string) ([]byte, error) { return bytes.Clone(d.raw), nil 
 func (d disk) IsFileExists(string) bool { return d.raw != nil }
 
 // WriteFile implements vcr.FS. Whoever reads the file sees the old one or the new one, also after a crash.
-func (d disk) WriteFile(_ string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(d.file), temporary)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), d.file)
-}
-
-// temporary names a file that is not whole yet; go:embed leaves out what begins with a dot.
-const temporary = ".recording-*"
+func (d disk) WriteFile(_ string, data []byte) error { return maybe.WriteFile(d.file, data, 0o644) }
 
 // probe makes the folder of a file and sees whether it can be written there, before anything is paid for.
 func probe(file string) error {
@@ -135,7 +118,7 @@ func probe(file string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // beside the task's other files, to be committed
 		return err
 	}
-	f, err := os.CreateTemp(dir, temporary)
+	f, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
 		return err
 	}

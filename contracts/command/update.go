@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/docket-gateway/docket/contracts"
 )
@@ -122,28 +123,11 @@ func WriteGolden(dir string, f contracts.GoldenFile) (diff string, err error) {
 	case bytes.Equal(old, f.Content):
 		return "", nil
 	}
-	if err := replace(path, f.Content); err != nil {
+	// Nobody ever reads half of it.
+	if err := maybe.WriteFile(path, f.Content, 0o644); err != nil {
 		return "", fmt.Errorf("write a golden: %w", err)
 	}
 	return smallDiff(path, old, f.Content), nil
-}
-
-// replace writes beside the file and renames, so that nobody ever reads half of it.
-func replace(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".golden-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // maxDiffLines keeps a new prompt from filling the screen.

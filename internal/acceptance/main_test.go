@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 var built = sync.OnceValues(func() (string, error) {
 	var flags []string
 	if raceEnabled {
-		flags = append(flags, "-race")
+		flags = program.Race()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

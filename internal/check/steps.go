@@ -14,6 +14,7 @@ import (
 
 	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/program"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	graphiqlFolder = "internal/web/graphiql"
 	testTimeout    = "15m" // per package
 	packagesAtOnce = "4"   // most of a test's time is waiting, also on two cores
-	// SQLite is C made Go by a program: the race detector finds nothing in its memory, which is none of Go's, and triples its cost.
-	raceExempt     = "-gcflags=modernc.org/...=-race=false"
 	interruptGrace = 30 * time.Second
 	startTimeout   = 2 * time.Minute
 	installTimeout = 15 * time.Minute
@@ -177,7 +176,7 @@ func (c *checker) test(ctx context.Context) (err error) {
 	}
 	args := []string{"test", "-timeout", testTimeout, "-p", packagesAtOnce}
 	if c.race {
-		args = append(args, "-race", raceExempt)
+		args = append(args, program.Race()...)
 	}
 	err = c.exec(ctx, env, "go", append(args, withPackages(c.testArgs)...)...)
 	var exit *exec.ExitError

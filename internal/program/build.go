@@ -1,6 +1,6 @@
 // Package program builds Docket and runs it as processes of its own, for tests in which processes die.
 //
-// It imports nothing of this module and is imported by tests only.
+// It imports nothing of this module and is imported by tests and their command only.
 package program
 
 import (
@@ -16,6 +16,10 @@ import (
 
 // module is what is built.
 const module = "github.com/docket-gateway/docket"
+
+// Race are the flags that give a program the race detector. SQLite is C made Go by a program: the detector finds nothing in its memory,
+// which is none of Go's, and triples its cost.
+func Race() []string { return []string{"-race", "-gcflags=modernc.org/...=-race=false"} }
 
 // Build compiles Docket into the folder and returns the program's path.
 func Build(ctx context.Context, folder string, flags ...string) (string, error) {
