@@ -108,7 +108,9 @@ func newTokenizers(c Config, path string) ([]tokenizer.Counter, error) {
 		if m.Tokenizer == "" {
 			continue
 		}
-		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout})
+		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{
+			BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout, ProxyFromEnvironment: c.ProxyFromEnvironment,
+		})
 		if err != nil {
 			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i), err.Error()})
 			continue
