@@ -15,6 +15,7 @@ import (
 
 // Config is one configured provider. A loader starts from Defaults, since a zero Linger means that nothing is waited for.
 type Config struct {
+	Place   string // in the configuration, for errors; empty: its place in the list, such as providers[0]
 	Name    string // first part of a target, without a slash
 	Kind    string // which factory builds its sender
 	BaseURL string // https, or http on loopback; empty for kinds that send nothing

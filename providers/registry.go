@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,7 +45,7 @@ func NewRegistry(configs []Config, factories map[string]Factory) (*Registry, err
 	var errs []error
 	names := map[string]int{}
 	for i, c := range configs {
-		path := fmt.Sprintf("providers[%d]", i)
+		path := cmp.Or(c.Place, fmt.Sprintf("providers[%d]", i))
 		c = c.WithDefaults()
 		bad := false
 		if err := c.Validate(path); err != nil {
@@ -108,7 +109,9 @@ func newTokenizers(c Config, path string) ([]tokenizer.Counter, error) {
 		if m.Tokenizer == "" {
 			continue
 		}
-		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout})
+		t, err := tokenizer.New(m.Tokenizer, tokenizer.Options{
+			BaseURL: c.BaseURL, APIKey: c.APIKey, Model: m.Name, Timeout: c.TotalTimeout, ProxyFromEnvironment: c.ProxyFromEnvironment,
+		})
 		if err != nil {
 			errs = append(errs, &ConfigError{fmt.Sprintf("%s.models[%d].tokenizer", path, i), err.Error()})
 			continue

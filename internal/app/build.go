@@ -134,7 +134,7 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 	var list []providers.Config
 	for _, p := range cfg.Providers {
 		c := providers.Config{
-			Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
+			Place: p.Place, Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(),
 			AckTimeout: p.AckTimeout, IdleTimeout: p.IdleTimeout, TotalTimeout: p.TotalTimeout, Linger: p.Linger,
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
 			CircuitBreaker:       providers.CircuitBreaker(p.CircuitBreaker),

@@ -129,6 +129,10 @@ func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.
 		}
 		log.InfoContext(ctx, "provider", attrs...)
 	}
+	for i, p := range left.Providers { // what is said of them later names the place in the file
+		at := slices.IndexFunc(cfg.Providers, func(q config.Provider) bool { return q.Name == p.Name })
+		left.Providers[i].Place = fmt.Sprintf("providers[%d]", at)
+	}
 	if len(left.Providers) == 0 {
 		return nil, fmt.Errorf("no provider can be used: %w", errors.Join(problems...))
 	}

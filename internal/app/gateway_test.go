@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,13 @@ func TestRunsWithoutWhatLacksAKey(t *testing.T) {
 	g := serve(t, cfg)
 	becomes(t, g.addr, job(t, g.addr, "k", ""), `"attempts":[{"target":"demo/inkjet","reason":"PRIMARY","state":"FAILED","error":{"code":"JAMMED"}},`+
 		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
+
+	gemini := config.Provider{Name: "g", Kind: config.KindGemini, BaseURL: "https://api.example.com", APIKey: config.NewSecret("sk-0123456789ab"),
+		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "a:b"}}}
+	wrong := *cfg
+	wrong.Providers = append(slices.Clone(cfg.Providers), gemini)
+	_, err = Start(t.Context(), &wrong, log)
+	require.ErrorContains(t, err, "providers[2].models[0].name", "the place in the file, whoever was left out before it")
 
 	cfg.Providers = cfg.Providers[1:]
 	_, err = Start(t.Context(), cfg, log)

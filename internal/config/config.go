@@ -59,6 +59,8 @@ type Provider struct {
 	// APIKey is what the variable that APIKeyEnv names, or the file APIKeyFile, held when the configuration was loaded; it is
 	// not a key of the configuration.
 	APIKey Secret `yaml:"-"`
+	// Place is where the provider stands in the file, such as providers[3], once others were left out; else empty.
+	Place string `yaml:"-"`
 	// CallbackSecrets are what the variable that CallbackSecretEnv names held, in its order; one at least if it was set.
 	CallbackSecrets []Secret `yaml:"-"`
 }

@@ -88,6 +88,14 @@ func TestKeysComeFromTheNamedVariable(t *testing.T) {
 	require.Equal(t, cfg.Providers[:1], usable.Providers)
 	require.Len(t, cfg.Providers, 2, "the configuration itself stays")
 
+	for _, key := range []string{"sk-\nb", "sk b", "sk-\u00fc"} {
+		cfg, err = Load(path, []string{"DOCKET_A_KEY=sk-a", "B_KEY=" + key})
+		require.NoError(t, err)
+		usable, missing = cfg.Usable()
+		require.Equal(t, []Missing{{"b", "providers[1].api_key_env: the environment variable B_KEY " + notSendable}}, missing)
+		require.Len(t, usable.Providers, 1)
+	}
+
 	cfg, err = Load(path, []string{"DOCKET_A_KEY=sk-a", "B_KEY=sk-b"})
 	require.NoError(t, err)
 	_, missing = cfg.Usable()

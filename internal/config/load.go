@@ -101,6 +101,10 @@ func (c *Config) Usable() (*Config, []Missing) {
 			problem = fmt.Sprintf("providers[%d].api_key_env: the environment variable %s is not set", i, p.APIKeyEnv)
 		case p.APIKeyFile != "" && !p.APIKey.IsSet(): // not repeated: somebody may have put the key itself there
 			problem = fmt.Sprintf("providers[%d].api_key_file: the file cannot be read, is empty or larger than 64 KiB", i)
+		case !sendable(p.APIKey) && p.APIKeyEnv != "":
+			problem = fmt.Sprintf("providers[%d].api_key_env: the environment variable %s %s", i, p.APIKeyEnv, notSendable)
+		case !sendable(p.APIKey):
+			problem = fmt.Sprintf("providers[%d].api_key_file: the file %s", i, notSendable)
 		case p.CallbackSecretEnv != "" && len(p.CallbackSecrets) == 0:
 			problem = fmt.Sprintf("providers[%d].callback_secret_env: the environment variable %s is not set", i, p.CallbackSecretEnv)
 		default:
@@ -110,6 +114,13 @@ func (c *Config) Usable() (*Config, []Missing) {
 		missing = append(missing, Missing{Provider: p.Name, Problem: problem})
 	}
 	return &out, missing
+}
+
+const notSendable = "holds white space inside of the key, or characters that a header cannot carry"
+
+// sendable says whether a key can stand in a header. A key that cannot is as good as none: no provider has given it out.
+func sendable(key Secret) bool {
+	return !strings.ContainsFunc(key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // loader collects problems, and where each key was set.

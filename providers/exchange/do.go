@@ -26,6 +26,14 @@ type seen struct {
 	outcome  *providers.Outcome
 }
 
+// usage is what was told of it until the exchange ended. It is billed, whatever becomes of the attempt.
+func (s seen) usage() *providers.Usage {
+	if s.outcome == nil {
+		return nil
+	}
+	return s.outcome.Usage
+}
+
 func (p *progress) tell(change func(*seen)) {
 	p.mu.Lock()
 	change(&p.state)
@@ -130,10 +138,10 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 				return providers.Outcome{Kind: providers.Unknown, Failure: timeout}
 			}
 			if c.opts.Linger <= 0 {
-				stop()
+				stopped := stop()
 				w.report(s)
 				r.Unknown(*timeout)
-				return providers.Outcome{Kind: providers.Unknown, Failure: timeout, ProviderRequestID: w.requestID}
+				return providers.Outcome{Kind: providers.Unknown, Failure: timeout, ProviderRequestID: w.requestID, Usage: stopped.usage()}
 			}
 			w.report(s)
 			w.turnUnknown(timeout)
@@ -170,7 +178,7 @@ func aborted(p *progress, s seen, stop func() seen) providers.Outcome {
 	if s.ack != nil {
 		id = s.ack.ProviderRequestID
 	}
-	stop()
+	stopped := stop()
 	if s.outcome != nil && s.outcome.Kind != providers.Unknown { // it was over already
 		return *s.outcome
 	}
@@ -179,6 +187,7 @@ func aborted(p *progress, s seen, stop func() seen) providers.Outcome {
 	}
 	out := unknown(providers.CodeAborted, "ended by us after the request began to be written")
 	out.ProviderRequestID = id
+	out.Usage = stopped.usage()
 	return out
 }
 

@@ -12,7 +12,11 @@ import (
 
 func TestConforms(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, conformance.Adapter{
+	conformance.Run(t, adapter())
+}
+
+func adapter() conformance.Adapter {
+	return conformance.Adapter{
 		Config: providers.Config{Kind: openaicompat.Kind},
 		New: func(cfg providers.Config, opts exchange.Options) (providers.Provider, error) {
 			return openaicompat.NewWithOptions(cfg, opts)
@@ -34,5 +38,5 @@ func TestConforms(t *testing.T) {
 			Overload: conformance.Code{Status: 503, Code: "overloaded"}, Internal: conformance.Code{Status: 500, Code: "server_error"},
 			OverloadInStream: fake.ErrorEvent("overloaded_error"), InternalInStream: fake.ErrorEvent("server_error"),
 		},
-	})
+	}
 }

@@ -22,6 +22,8 @@ type Options struct {
 	APIKey  string        // secret; may be empty
 	Model   string        // as the provider calls it
 	Timeout time.Duration // of one request
+
+	ProxyFromEnvironment bool // HTTPS_PROXY and NO_PROXY are followed, else ignored: the provider's key travels along
 }
 
 // remote posts JSON to a provider, without following redirects or trying again. Its errors hold no text that was sent or
@@ -35,7 +37,10 @@ type remote struct {
 }
 
 func newRemote(name, base string, o Options, header http.Header) remote {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true}
+	if o.ProxyFromEnvironment {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
 	return remote{name: name, base: base, header: header, opts: o, http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
