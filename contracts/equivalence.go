@@ -94,7 +94,7 @@ func differences(missing, extra []golden.Node) []report.Problem {
 		problems = problems[:maxProblems]
 	}
 	for i := range problems {
-		problems[i].Pointer = golden.Shorten(problems[i].Pointer)
+		problems[i].Pointer = golden.Line(problems[i].Pointer)
 	}
 	return problems
 }
@@ -108,11 +108,11 @@ func exactDifferences(pointer string, against, target [][]byte) []report.Problem
 	case !ok:
 		return []report.Problem{{Pointer: pointer, Expected: "nothing", Got: "a value"}}
 	case !ok2:
-		return []report.Problem{{Pointer: pointer, Expected: golden.Shorten(string(want)), Got: "nothing"}}
+		return []report.Problem{{Pointer: pointer, Expected: golden.Line(string(want)), Got: "nothing"}}
 	}
 	var out []report.Problem
 	for _, d := range golden.Compare(golden.Mode{Kind: golden.ModeExact}, pointer, want, output) {
-		out = append(out, report.Problem{Pointer: golden.Shorten(d.Pointer), Expected: d.Expected, Got: d.Got})
+		out = append(out, report.Problem{Pointer: golden.Line(d.Pointer), Expected: d.Expected, Got: d.Got})
 	}
 	return out
 }

@@ -45,6 +45,7 @@ type Answer struct {
 	Unknown  *providers.Failure `json:"unknown,omitempty"` // a time-out: within a job it would have blocked the route, whatever came later
 	Duration time.Duration      `json:"duration"`
 	Trip     *Trip              `json:"trip,omitempty"` // of a round trip
+	At       time.Time          `json:"at"`             // when it was asked for
 }
 
 // Completed says whether a complete answer came in time.
@@ -233,7 +234,7 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func(c
 	defer c.done(1)
 	key := c.scope + one.Name + ": " + name
 	if c.Journal != nil {
-		if a, ok := c.Journal.Load(key); ok {
+		if a, ok := c.Journal.Load(key); ok && c.fresh(a) {
 			return a
 		}
 	}
@@ -242,7 +243,9 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func(c
 		c.halt(err)
 		return Answer{}
 	}
+	begun := c.deps.Now().UTC()
 	a := ask(WithStep(ctx, name))
+	a.At = begun
 	settle(a.Outcome.Usage)
 	// What an interruption ended is no answer.
 	if c.Journal != nil && ctx.Err() == nil {
@@ -251,6 +254,15 @@ func (c *collection) step(ctx context.Context, one Case, name string, ask func(c
 		}
 	}
 	return a
+}
+
+// resumable is how long an answer is kept for a run that is taken up again, if the task's pass lasts at least twice as long.
+const resumable = 24 * time.Hour
+
+// fresh says whether an answer of before may count: a result is as old as it is stored, and must not be one of long ago.
+func (c *collection) fresh(a Answer) bool {
+	age := c.deps.Now().Sub(a.At)
+	return age >= 0 && age <= min(resumable, c.ev.Suite.Task.Contract.MaxAge/2)
 }
 
 func (c *collection) collectFaults(ctx context.Context) {

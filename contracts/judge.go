@@ -99,7 +99,7 @@ func failed(name, aspect, code string, problems []report.Problem) (c report.Chec
 		defer func() { c.Message += fmt.Sprintf("; and %d more", more) }()
 	}
 	for i := range c.Problems {
-		c.Problems[i].Pointer = golden.Shorten(c.Problems[i].Pointer)
+		c.Problems[i].Pointer = golden.Line(c.Problems[i].Pointer)
 		parts = append(parts, c.Problems[i].String())
 	}
 	c.Message = strings.Join(parts, "; ")

@@ -321,3 +321,31 @@ func TestTakesUpARunAgain(t *testing.T) {
 	require.True(t, res.Passed)
 	require.Empty(t, third.requests, "everything was there")
 }
+
+func TestTakesUpNoAnswerOfLongAgo(t *testing.T) {
+	t.Parallel()
+	s := recorded(t, nil)
+	for name, passes := range map[string]struct {
+		maxAge, later time.Duration
+		again         bool
+	}{
+		"in time":                    {168 * time.Hour, 24 * time.Hour, false},
+		"after more than a day":      {168 * time.Hour, 24*time.Hour + time.Second, true},
+		"half of a pass's time over": {time.Hour, 31 * time.Minute, true},
+		"dated in the future":        {168 * time.Hour, -time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			task := *s.Task
+			task.Contract.MaxAge = passes.maxAge
+			s := s
+			s.Task = &task
+			o := contracts.Options{Journal: &notebook{pages: map[string][]byte{}}}
+			rig{options: o}.run(t, s)
+			now, second := frozen(), always(good)
+			now.now = now.now.Add(passes.later)
+			rig{sender: second, options: o, clock: now}.run(t, s)
+			require.Equal(t, passes.again, len(second.requests) > 0)
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +119,10 @@ func TestBrokenCassetteIsAnError(t *testing.T) {
 		"other version": {func(s string) string { return strings.Replace(s, "\nversion: 2", "\nversion: 1", 1) }, "its version is 1"},
 		"only go-vcr's": {func(s string) string { return "---\n" + s[strings.Index(s, "version: 2"):] }, "does not say what it was recorded from"},
 		"empty place":   {func(s string) string { return s[:strings.LastIndex(s, "\n- id:")+1] + "- null\n" }, "an interaction is empty"},
+		"no duration": {func(s string) string { return regexp.MustCompile(`(?m)^ *duration: .*\n`).ReplaceAllString(s, "") },
+			"an answer has no duration"},
+		"negative duration": {func(s string) string { return regexp.MustCompile(`duration: .*`).ReplaceAllString(s, "duration: -9s") },
+			"an answer has no duration"},
 		"two documents": {func(s string) string { return s + "---\nversion: 2\n" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,8 @@ func parse(raw []byte) (*tape, error) {
 		return nil, fmt.Errorf("%d interactions were recorded and %d are there", t.Docket.Interactions, len(t.Interactions))
 	case slices.Contains(t.Interactions, nil):
 		return nil, errors.New("an interaction is empty")
+	case slices.ContainsFunc(t.Interactions, func(i *vcr.Interaction) bool { return i.Response.Duration <= 0 }):
+		return nil, errors.New("an answer has no duration, which the check budget judges")
 	}
 	return &t, nil
 }

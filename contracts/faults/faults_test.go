@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +145,34 @@ func TestAnAdapterThatIsWrongAboutOneThingFailsThatOne(t *testing.T) {
 			require.Equal(t, report.Failed, by[aspect].Status)
 			require.Equal(t, "WRONG", by[aspect].Code)
 			require.Len(t, by[aspect].Problems, 1)
+		})
+	}
+}
+
+// On a busy machine a time-out may be over before the request is on its way.
+func TestAFaultThatWasNotReachedIsInjectedAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		late   int32
+		status report.Status
+	}{"Once": {1, report.Passed}, "EveryTime": {1000, report.Failed}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, url := providertest.Start(t)
+			var calls atomic.Int32
+			r := registry(t, providers.Config{Kind: openaicompat.Kind, BaseURL: url}, func(c providers.Config) (providers.Provider, error) {
+				p, err := openaicompat.New(c)
+				if err != nil || !strings.Contains(c.BaseURL, "/total_timeout/") {
+					return p, err
+				}
+				return wrong{p.(*openaicompat.Provider), func(ctx context.Context, p providers.Provider, req providers.Request, r providers.Reporter) providers.Outcome {
+					if calls.Add(1) > tc.late {
+						return p.Send(ctx, req, r)
+					}
+					return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: providers.CodeTotalTimeout}}
+				}}, nil
+			})
+			require.Equal(t, tc.status, inject(t, r, report.Replay)["total_timeout"].Status)
 		})
 	}
 }

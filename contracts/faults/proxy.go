@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/report"
@@ -74,6 +75,22 @@ func (p *proxy) address(aspect, baseURL string) (string, error) {
 		return "", fmt.Errorf("the base URL: %w", err)
 	}
 	return "http://" + p.listener.Addr().String() + "/" + aspect + u.EscapedPath(), nil
+}
+
+// reached says whether a request came. One that is under way when its sender gives up may be a little late.
+func (p *proxy) reached(ctx context.Context, aspect string) bool {
+	bound, cancel := context.WithTimeout(ctx, short)
+	defer cancel()
+	ticker := time.NewTicker(short / 50)
+	defer ticker.Stop()
+	for p.requests(aspect) == 0 {
+		select {
+		case <-bound.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
 }
 
 func (p *proxy) requests(aspect string) int {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
@@ -290,7 +291,7 @@ func show(v any) string {
 	if err != nil {
 		return "?"
 	}
-	return Shorten(string(raw))
+	return Line(string(raw))
 }
 
 // Shorten cuts a text that a message quotes.
@@ -299,6 +300,20 @@ func Shorten(s string) string {
 		return s
 	}
 	return string([]rune(s)[:maxShown]) + "…"
+}
+
+// Line is Shorten for a text that goes into a report as it is: what would steer a terminal, break the line or turn its direction
+// stands there as a JSON escape.
+func Line(s string) string {
+	var b strings.Builder
+	for _, r := range Shorten(s) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
+			_, _ = fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func encode(v any) (json.RawMessage, error) {

@@ -175,3 +175,12 @@ func most(want, got []map[string]int, taken []bool) int {
 	}
 	return best
 }
+
+// A model chooses its keys, and a report is read at a terminal.
+func TestLineSteersNoTerminal(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `/\u001b[2J\u000a  ok\u0007\u009b\u202e\u2028`, golden.Line("/\x1b[2J\n  ok\a\u009b\u202e\u2028"))
+	require.Equal(t, "/größe/👍", golden.Line("/größe/👍"))
+	out := golden.Compare(golden.Mode{Kind: golden.ModeExact}, "/a", []byte(`"x"`), []byte(`{"a": "\u009b2J\u007f"}`))
+	require.Equal(t, []golden.Difference{{Pointer: "/a", Expected: `"x"`, Got: `"\u009b2J\u007f"`}}, out)
+}

@@ -8,6 +8,7 @@
 package recheck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ type Deps struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 }
+
+// errStillDue says that a run was made and stored, and changed nothing at its gate.
+var errStillDue = errors.New("the gate asks for another run in spite of its result")
 
 const (
 	lookQueue, runQueue = "gates", "contracts"
@@ -248,5 +252,9 @@ func (s *Service) run(ctx context.Context, a runArgs, log *slog.Logger) error {
 		level = slog.LevelWarn // the newest result decides: the gate is closed
 	}
 	log.Log(ctx, level, "contract", "task", res.Task, "passed", res.Passed)
+	// Another result may still be the newest, such as one of a machine whose clock is ahead. Each look would add a run then.
+	if due, err := s.due(ctx, suites[i].Task, a.Target); err != nil || due {
+		return cmp.Or(err, errStillDue)
+	}
 	return nil
 }

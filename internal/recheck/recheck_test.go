@@ -56,6 +56,7 @@ type world struct {
 
 	mu       sync.Mutex
 	decision gate.Decision
+	stuck    bool // no result changes the decision
 	looks    int
 	recorded []report.Result
 	options  []contracts.Options
@@ -107,7 +108,9 @@ func (w *world) deps() Deps {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.recorded = append(w.recorded, r)
-			w.decision = expires(100 * time.Hour)
+			if !w.stuck {
+				w.decision = expires(100 * time.Hour)
+			}
 			return nil
 		},
 		Runner: w, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
@@ -231,6 +234,19 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 		require.NoError(t, p.look(t.Context()))
 		require.Len(t, p.runs(t), 1, "it costs something each time")
 		require.Empty(t, w.recorded)
+	})
+
+	t.Run("DoesNotRunAllTheTimeWhatNoResultCures", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(address(t), gate.Decision{State: gate.Stale})
+		w.stuck = true
+		p := w.process(t, fallbacks)
+		j := p.over(t)
+		require.Equal(t, rivertype.JobStateScheduled, j.State)
+		require.WithinDuration(t, time.Now().Add(6*time.Hour), j.ScheduledAt, time.Minute)
+		require.NoError(t, p.look(t.Context()))
+		require.Len(t, p.runs(t), 1, "it costs something each time")
+		require.Len(t, w.recorded, 1, "it is stored nevertheless")
 	})
 
 	t.Run("StoppingEndsARunAtOnceAndLeavesItToOthers", func(t *testing.T) {

@@ -31,8 +31,9 @@ func Names() []string { return slices.Sorted(maps.Keys(encodings)) }
 // Encoding is one of OpenAI's encodings. It is safe for concurrent use. Its tables are built when they are first used, which
 // takes about 0.1 s and 20 MB.
 type Encoding struct {
-	name  string
-	codec func() *codec.Codec
+	name    string
+	codec   func() *codec.Codec
+	decoder func() *codec.Codec // the same one, ready to decode
 }
 
 // New returns an encoding by its name. ok is false if it is not embedded; none is ever downloaded.
@@ -41,7 +42,14 @@ func New(name string) (e *Encoding, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return &Encoding{name: name, codec: sync.OnceValue(build)}, true
+	e = &Encoding{name: name, codec: sync.OnceValue(build)}
+	e.decoder = sync.OnceValue(func() *codec.Codec {
+		c := e.codec()
+		// The first Decode of a Codec builds a table without a lock. Two at once would end the process.
+		_, _ = c.Decode(nil) // no token is an invalid one
+		return c
+	})
+	return e, true
 }
 
 // Name is the encoding's name.
@@ -81,7 +89,7 @@ func (e *Encoding) Decode(tokens []int) (string, error) {
 		}
 		ids[i] = uint(t)
 	}
-	text, err := e.codec().Decode(ids)
+	text, err := e.decoder().Decode(ids)
 	if err != nil {
 		return "", fmt.Errorf("decode by %s: %w", e.name, err)
 	}

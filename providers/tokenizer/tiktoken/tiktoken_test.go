@@ -3,6 +3,7 @@ package tiktoken_test
 import (
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -86,6 +87,27 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // A long text is encoded in parts. Compared is with the same text in one piece.
+// The cases of a contract are asked at once, and each takes its prompt there and back.
+func TestManyDecodeAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, name := range tiktoken.Names() {
+		e := encoding(t, name)
+		tokens, err := e.Encode("hello world")
+		require.NoError(t, err)
+		texts := make([]string, 8)
+		errs := make([]error, len(texts))
+		var wg sync.WaitGroup
+		for i := range texts {
+			wg.Go(func() { texts[i], errs[i] = e.Decode(tokens) })
+		}
+		wg.Wait()
+		for i := range texts {
+			require.NoError(t, errs[i], name)
+			require.Equal(t, "hello world", texts[i], name)
+		}
+	}
+}
+
 func TestPartsDoNotShow(t *testing.T) {
 	t.Parallel()
 	whole := map[string]*codec.Codec{"cl100k_base": codec.NewCl100kBase(), "o200k_base": codec.NewO200kBase()}
