@@ -335,7 +335,7 @@ func drains(t *testing.T, b *running, replicas []*replica) {
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
 	} else {
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
-		until(t, "its health check fails", func() bool { return strings.Contains(b.log(t), "Server docket/"+leaving.name+" is DOWN") })
+		until(t, "its health check fails", func() bool { return strings.Contains(b.log(t), "Server docket/"+leaving.name+" is DOWN, reason: Layer7 wrong status, code: 503") })
 	}
 	until(t, "what it has is answered", func() bool { return leaving.under() == 0 })
 	had, at := len(leaving.requests()), served.Load()
