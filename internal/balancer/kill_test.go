@@ -24,7 +24,9 @@ func TestReplicasBehindABalancer(t *testing.T) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replicas := startReplicas(t)
+			database := databases.DSN(t)
+			replicas := startReplicas(t, database)
+			listensPastAPooler(t, database)
 			for _, step := range []struct {
 				name string
 				run  func(*testing.T, *running, []*replica)
@@ -335,7 +337,9 @@ func drains(t *testing.T, b *running, replicas []*replica) {
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
 	} else {
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
-		until(t, "its health check fails", func() bool { return strings.Contains(b.log(t), "Server docket/"+leaving.name+" is DOWN, reason: Layer7 wrong status, code: 503") })
+		until(t, "its health check fails", func() bool {
+			return strings.Contains(b.log(t), "Server docket/"+leaving.name+" is DOWN, reason: Layer7 wrong status, code: 503")
+		})
 	}
 	until(t, "what it has is answered", func() bool { return leaving.under() == 0 })
 	had, at := len(leaving.requests()), served.Load()

@@ -3,6 +3,7 @@ package balancer
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/pgtest"
@@ -54,14 +56,15 @@ type replica struct {
 }
 
 // startReplicas makes two on one PostgreSQL.
-func startReplicas(t *testing.T) []*replica {
+func startReplicas(t *testing.T, database string) []*replica {
 	t.Helper()
-	dir, database := t.TempDir(), databases.DSN(t)
+	dir := t.TempDir()
 	writeTask(t, filepath.Join(dir, "note"))
 	config := filepath.Join(dir, "docket.yaml")
 	// Health checks notice within shutdown_delay.
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
-		"listen: 127.0.0.1:0\ndatabase: %q\ntasks: [%q]\nlease: 2s\nshutdown_timeout: 10s\nshutdown_delay: 4s\nlog: {format: json}\n", database, dir), 0o600))
+		"listen: 127.0.0.1:0\ndatabase: %q\ndatabase_direct: %q\ntasks: [%q]\nlease: 2s\nshutdown_timeout: 10s\nshutdown_delay: 4s\nlog: {format: json}\n",
+		named(t, database, "pooled"), named(t, database, "direct"), dir), 0o600))
 	var all []*replica
 	for i := range 2 {
 		all = append(all, &replica{wire: layWire(t), name: fmt.Sprint("replica", i+1), config: config})
@@ -80,6 +83,17 @@ func startReplicas(t *testing.T) []*replica {
 	})
 	ensure(t, all)
 	return all
+}
+
+// named is the database under a name that pg_stat_activity shows.
+func named(t *testing.T, database, name string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	q := u.Query()
+	q.Set("application_name", name)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // writeTask makes a task that a simulated provider answers at once; its target demo/fax never does.
@@ -147,4 +161,21 @@ func until(t *testing.T, what string, condition func() bool) {
 			t.Fatalf("waited %s in vain: %s", patience, what)
 		}
 	}
+}
+
+// listensPastAPooler looks at what the replicas' connections were last used for, by the names that the configuration gives
+// them: a transaction pooler would take what is notified from those that are pooled.
+func listensPastAPooler(t *testing.T, database string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	listening := func(name string) (n int) {
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = $1 AND query ILIKE 'LISTEN%'`, name).Scan(&n))
+		return n
+	}
+	// The bus and the queue, of each.
+	until(t, "all listen directly", func() bool { return listening("direct") == 4 })
+	require.Zero(t, listening("pooled"))
 }
