@@ -35,6 +35,7 @@ func TestReplicasBehindABalancer(t *testing.T) {
 				{"RequestsUpToTheLimitPassAndSayWhereTheyComeFrom", bodiesPass},
 				{"AnswerLostWithItsReplicaComesFromTheOther", lostAfterCommit},
 				{"LargeInputIsSentAgainWhenItsReplicaDies", largeInput},
+				{"SilentReplicaIsGivenUpAndMayComeToItsSenses", silence},
 				{"MutationWithoutKeyIsNotSentAgain", withoutKey},
 				{"SubscribersMoveToTheOtherReplica", subscribersMove},
 				{"DrainingReplicaGetsNothingNew", drains},
@@ -184,6 +185,22 @@ func largeInput(t *testing.T, b *running, replicas []*replica) {
 	require.NoError(t, json.Unmarshal(created.Job.Input, &input))
 	require.Len(t, input.Text, len(text))
 	require.Equal(t, before+1, b.jobs(t))
+}
+
+// The replica hangs, and does what it was asked for after the other one has.
+func silence(t *testing.T, b *running, replicas []*replica) {
+	b = b.kind.start(t, replicas, " 18s", " 3s") // in less time than is shipped
+	const key = "silence"
+	chosen, other := route(t, b, replicas, key)
+	before, others := b.jobs(t), len(other.requests())
+	require.NoError(t, chosen.process.Signal(syscall.SIGSTOP))
+	got, err := b.try(t.Context(), encode(createDocument, intent(key, nil)), key)
+	require.NoError(t, chosen.process.Signal(syscall.SIGCONT))
+	require.NoError(t, err)
+	require.Equal(t, key, got.Data.CreateJob.Job.IdempotencyKey)
+	require.Greater(t, len(other.requests()), others)
+	until(t, "it has done what it was asked", func() bool { return chosen.under() == 0 })
+	require.Equal(t, before+1, chosen.direct().jobs(t))
 }
 
 func withoutKey(t *testing.T, b *running, replicas []*replica) {

@@ -64,8 +64,8 @@ func shipped(t *testing.T, file string) string {
 }
 
 // fill puts addresses and paths into the shipped file, as its lines marked CHANGE and docs/load-balancing.md say, and changes
-// nothing else.
-func (k kind) fill(t *testing.T, dir, listen string, replicas []*replica) (path string) {
+// nothing else but what the pairs say.
+func (k kind) fill(t *testing.T, dir, listen string, replicas []*replica, pairs ...string) (path string) {
 	t.Helper()
 	text := shipped(t, k.file)
 	changes := map[string]string{
@@ -75,6 +75,10 @@ func (k kind) fill(t *testing.T, dir, listen string, replicas []*replica) (path 
 	for from, to := range k.paths {
 		require.Contains(t, text, from)
 		changes[from] = strings.ReplaceAll(to, "DIR", dir)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		require.Contains(t, text, pairs[i])
+		changes[pairs[i]] = pairs[i+1]
 	}
 	for from, to := range changes {
 		text = strings.ReplaceAll(text, from, to)
@@ -88,18 +92,19 @@ func (k kind) fill(t *testing.T, dir, listen string, replicas []*replica) (path 
 type running struct {
 	client
 
+	kind   kind
 	cmd    *exec.Cmd
 	dir    string
 	file   string
 	output *safeBuffer
 }
 
-func (k kind) start(t *testing.T, replicas []*replica) *running {
+func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running {
 	t.Helper()
 	path, err := k.find()
 	require.NoError(t, err)
 	listen, dir := freeAddress(t), t.TempDir()
-	b := &running{client: client{"http://" + listen}, dir: dir, file: k.fill(t, dir, listen, replicas), output: &safeBuffer{}}
+	b := &running{client: client{"http://" + listen}, kind: k, dir: dir, file: k.fill(t, dir, listen, replicas, pairs...), output: &safeBuffer{}}
 	b.cmd = exec.Command(path, k.run(b.file, dir)...) //nolint:noctx // the cleanup ends it
 	b.cmd.Stdout, b.cmd.Stderr = b.output, b.output
 	require.NoError(t, b.cmd.Start())
