@@ -146,6 +146,8 @@ func (w *wire) requests() (all []call) {
 	return all
 }
 
+func (w *wire) count() int { return len(w.requests()) }
+
 // last is the newest request's head.
 func (w *wire) last(t *testing.T) *http.Request {
 	t.Helper()
