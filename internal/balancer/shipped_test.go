@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"os"
@@ -105,7 +106,7 @@ func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running
 	require.NoError(t, err)
 	listen, dir := freeAddress(t), t.TempDir()
 	b := &running{client: client{"http://" + listen}, kind: k, dir: dir, file: k.fill(t, dir, listen, replicas, pairs...), output: &safeBuffer{}}
-	b.cmd = exec.Command(path, k.run(b.file, dir)...) //nolint:noctx // the cleanup ends it
+	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), path, k.run(b.file, dir)...)
 	b.cmd.Stdout, b.cmd.Stderr = b.output, b.output
 	require.NoError(t, b.cmd.Start())
 	exited := make(chan struct{})
@@ -126,7 +127,7 @@ func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running
 			t.Fatalf("the balancer ended:\n%s", b.log(t))
 		default:
 		}
-		conn, err := net.Dial("tcp", listen) //nolint:noctx // on this machine
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listen)
 		if err == nil {
 			_ = conn.Close()
 		}

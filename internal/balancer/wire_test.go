@@ -3,6 +3,7 @@ package balancer
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -78,7 +79,7 @@ func (w *wire) cut() {
 
 func (w *wire) carry(conn net.Conn, target string) {
 	defer func() { _ = conn.Close() }()
-	replica, err := net.Dial("tcp", target) //nolint:noctx // ends with either side
+	replica, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", target)
 	if err != nil {
 		return
 	}
