@@ -80,7 +80,7 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock,
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal(), append(options, store.WithMaxConns(connections(cfg)))...)
+	s, err := store.Open(ctx, cfg.Database.Reveal(), append(options, store.WithMaxConns(connections(cfg)), store.WithDirect(cfg.DatabaseDirect.Reveal()))...)
 	if err != nil {
 		return nil, err
 	}

@@ -210,7 +210,7 @@ func (p *program) withStore(ctx context.Context, f func(context.Context, *store.
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, cfg.Database.Reveal(), options...)
+	s, err := store.Open(ctx, cfg.Database.Reveal(), append(options, store.WithDirect(cfg.DatabaseDirect.Reveal()))...)
 	if err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.Context) ([]*tasks.Definition, error)) {
 	if pool := g.store.Pool(); pool != nil {
 		connect := func(ctx context.Context) (*pgx.Conn, error) {
-			return pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy())
+			return pgx.ConnectConfig(ctx, g.store.Direct().Config().ConnConfig.Copy())
 		}
 		bus := events.NewBus(hub, pool, connect, g.log)
 		g.background.Go(func() { bus.Run(life) })
@@ -245,12 +245,18 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 const closeGrace = 5 * time.Second
 
 // Stop takes up no new work and says so at /readyz, drains what is under way until ctx is done, cuts off the rest, closes
-// the listener and the database. Until then requests are answered; a job that comes in is stored for another process, as
+// the listener (not before shutdown_delay is over) and the database. Until then requests are answered; a job that comes in is stored for another process, as
 // is whatever Stop could not finish.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.ready.Store(false)
+	noticed := time.NewTimer(g.cfg.ShutdownDelay)
+	defer noticed.Stop()
 	g.rechecks.Stop()
 	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
+	select {                          // a load balancer asks /readyz only now and then
+	case <-noticed.C:
+	case <-ctx.Done():
+	}
 	g.cancel()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()

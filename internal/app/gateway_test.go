@@ -159,6 +159,34 @@ func TestIsNotReadyWhileItStops(t *testing.T) {
 	becomes(t, next.addr, id, `"state":"SUCCEEDED"`)
 }
 
+// TestAnswersWhileALoadBalancerHasNotNoticed: it is idle, so nothing else would keep it.
+func TestAnswersWhileALoadBalancerHasNotNoticed(t *testing.T) {
+	t.Parallel()
+	cfg := defaults(t)
+	cfg.ShutdownDelay = 500 * time.Millisecond
+	g := serve(t, cfg)
+	g.bound = patience
+	asked := time.Now()
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.stop() }()
+	leaving := func() bool {
+		status, _ := get(t, g.addr, "/readyz")
+		return status == http.StatusServiceUnavailable
+	}
+	require.Eventually(t, leaving, patience, time.Millisecond)
+	require.Contains(t, job(t, g.addr, "k", ""), "job_", "what comes now is taken too")
+	require.NoError(t, <-stopped)
+	require.GreaterOrEqual(t, time.Since(asked), cfg.ShutdownDelay)
+}
+
+func TestDelaysNoLongerThanItMayTake(t *testing.T) {
+	t.Parallel()
+	cfg := defaults(t)
+	cfg.ShutdownDelay = time.Hour
+	g := serve(t, cfg)
+	require.NoError(t, g.stop())
+}
+
 func TestStreamsEndWhenItStops(t *testing.T) {
 	t.Parallel()
 	g := serve(t, defaults(t))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -173,10 +174,27 @@ func TestRequirements(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{}
 	getenv := func(key string) string { return env[key] }
-	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm", "gcc", "libc6-dev"}, packagesOf(requirements(t.Context(), true, getenv)))
-	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm"}, packagesOf(requirements(t.Context(), false, getenv)), "only the race detector needs a compiler")
+	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm", "nginx", "haproxy", "gcc", "libc6-dev"}, packagesOf(requirements(t.Context(), true, getenv)))
+	require.Equal(t, []string{"postgresql", "chromium", "nodejs", "npm", "nginx", "haproxy"}, packagesOf(requirements(t.Context(), false, getenv)), "only the race detector needs a compiler")
 	env["DOCKET_TEST_CHROMIUM"] = "/some/where"
-	require.Equal(t, []string{"postgresql", "nodejs", "npm"}, packagesOf(requirements(t.Context(), false, getenv)), "no package mends a wrong path")
+	require.Equal(t, []string{"postgresql", "nodejs", "npm", "nginx", "haproxy"}, packagesOf(requirements(t.Context(), false, getenv)), "no package mends a wrong path")
+}
+
+func TestDenyServices(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "policy-rc.d")
+	undo, err := denyServices(path)
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, exec.CommandContext(t.Context(), path, "nginx", "start").Run(), &exit)
+	require.Equal(t, 101, exit.ExitCode())
+
+	again, err := denyServices(path)
+	require.NoError(t, err)
+	require.NoError(t, again())
+	require.FileExists(t, path, "it was there before")
+	require.NoError(t, undo())
+	require.NoFileExists(t, path)
 }
 
 func TestDatabaseNotReached(t *testing.T) {

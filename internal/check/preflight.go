@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
 
+	"github.com/docket-gateway/docket/internal/balancer"
 	"github.com/docket-gateway/docket/internal/chromium"
 	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/internal/pgtest"
@@ -41,12 +43,17 @@ func (c *checker) preflight(ctx context.Context) error {
 	return err
 }
 
-func (c *checker) install(ctx context.Context, packages []string) error {
+func (c *checker) install(ctx context.Context, packages []string) (err error) {
 	// Its many lines are of interest only if it fails.
 	quiet := &strings.Builder{}
 	apt := &checker{stdout: quiet, stderr: quiet}
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
-	err := apt.exec(ctx, env, "apt-get", "update")
+	undo, err := denyServices(servicePolicy)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
+	err = apt.exec(ctx, env, "apt-get", "update")
 	if err == nil {
 		args := append([]string{"install", "--yes", "--no-install-recommends"}, packages...)
 		err = apt.exec(ctx, env, "apt-get", args...)
@@ -55,6 +62,27 @@ func (c *checker) install(ctx context.Context, packages []string) error {
 		return fmt.Errorf("%w\n%s", err, quiet)
 	}
 	return nil
+}
+
+// servicePolicy is the program that Debian's packages ask before they start the services that they bring.
+const servicePolicy = "/usr/sbin/policy-rc.d"
+
+// denyServices lets no package start a service until undo is called: the tests start what they need, and a port that was free
+// stays free. A policy that the machine has already is its own affair.
+func denyServices(path string) (undo func() error, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700) //nolint:gosec // a program
+	if errors.Is(err, fs.ErrExist) {
+		return func() error { return nil }, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep services from starting: %w", err)
+	}
+	const forbidden = "exit 101" // by invoke-rc.d
+	_, err = f.WriteString("#!/bin/sh\n" + forbidden + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep services from starting: %w", err), os.Remove(path))
+	}
+	return func() error { return os.Remove(path) }, nil
 }
 
 func requirements(ctx context.Context, race bool, getenv func(string) string) []requirement {
@@ -87,6 +115,8 @@ func requirements(ctx context.Context, race bool, getenv func(string) string) []
 			},
 			packages: []string{"nodejs", "npm"}, // which say what they lack if Debian's are too old
 		},
+		program(balancer.FindNginx, "nginx"),
+		program(balancer.FindHAProxy, "haproxy"),
 	}
 	if race {
 		needed = append(needed, requirement{
@@ -95,6 +125,13 @@ func requirements(ctx context.Context, race bool, getenv func(string) string) []
 		})
 	}
 	return needed
+}
+
+func program(find func() (string, error), packages ...string) requirement {
+	return requirement{packages: packages, check: func() error {
+		_, err := find()
+		return err
+	}}
 }
 
 const compilerHint = `install one:

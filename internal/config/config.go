@@ -10,11 +10,13 @@ import "time"
 type Config struct {
 	Listen          string        `yaml:"listen"`           // host:port
 	Database        DSN           `yaml:"database"`         // sqlite://path or postgres://…
+	DatabaseDirect  DSN           `yaml:"database_direct"`  // postgres://…, past a pooler; empty: Database
 	Auth            Auth          `yaml:"auth"`             //
 	Tasks           []string      `yaml:"tasks"`            // folders of task definitions, at least one
 	Providers       []Provider    `yaml:"providers"`        // at least one, names unique
 	Lease           time.Duration `yaml:"lease"`            // 1s to 10m
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // 0s to 10m
+	ShutdownDelay   time.Duration `yaml:"shutdown_delay"`   // 0s to ShutdownTimeout
 	MaxAttempts     int           `yaml:"max_attempts"`     // 1 to 10000
 	Webhooks        Webhooks      `yaml:"webhooks"`
 	Contracts       Contracts     `yaml:"contracts"`

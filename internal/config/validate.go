@@ -35,7 +35,8 @@ func Kinds() []string { return slices.Clone(kinds) }
 
 func (l *loader) validate(c *Config) {
 	l.listen(c.Listen)
-	l.database(c.Database.Reveal())
+	l.database("database", c.Database.Reveal())
+	l.databaseDirect(c)
 	l.oneOf("auth.mode", c.Auth.Mode, AuthModeDev)
 	if len(c.Tasks) == 0 {
 		l.problem("tasks", "must name at least one folder")
@@ -60,6 +61,7 @@ func (l *loader) validate(c *Config) {
 	}
 	l.duration("lease", c.Lease, time.Second, 10*minute)
 	l.duration("shutdown_timeout", c.ShutdownTimeout, 0, 10*minute)
+	l.duration("shutdown_delay", c.ShutdownDelay, 0, c.ShutdownTimeout)
 	l.number("max_attempts", c.MaxAttempts, 1, 10_000)
 	if e := c.Webhooks.SecretEnv; e != "" && !variableName.MatchString(e) {
 		l.problem("webhooks.secret_env", "must be the name of an environment variable, in capitals, not a secret")
@@ -92,8 +94,7 @@ func (l *loader) listen(address string) {
 }
 
 // database never repeats what it was given: a password may stand anywhere in a malformed address.
-func (l *loader) database(address string) {
-	const path = "database"
+func (l *loader) database(path, address string) {
 	if file, ok := strings.CutPrefix(address, "sqlite://"); ok {
 		switch {
 		case file == "":
@@ -111,6 +112,19 @@ func (l *loader) database(address string) {
 	}
 	if _, err := url.Parse(address); err != nil {
 		l.problem(path, "is not a valid postgres:// address (special characters in a password are written as %%40 and the like)")
+	}
+}
+
+// databaseDirect is only another way to the same PostgreSQL.
+func (l *loader) databaseDirect(c *Config) {
+	const path = "database_direct"
+	direct := c.DatabaseDirect.Reveal()
+	switch {
+	case direct == "":
+	case strings.HasPrefix(direct, "sqlite://") || strings.HasPrefix(c.Database.Reveal(), "sqlite://"):
+		l.problem(path, "is for PostgreSQL alone")
+	default:
+		l.database(path, direct)
 	}
 }
 

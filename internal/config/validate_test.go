@@ -81,6 +81,10 @@ func TestValidationRefuses(t *testing.T) {
 		"Aliases":                  {"limits: {aliases: 0}\n", "limits.aliases: 0 is not between"},
 		"Complexity":               {"limits: {complexity: 0}\n", "limits.complexity: 0 is not between"},
 		"LongShutdown":             {"shutdown_timeout: 11m\n", "shutdown_timeout: 11m0s is not between"},
+		"DelayAboveTimeout":        {"shutdown_timeout: 5s\nshutdown_delay: 6s\n", "shutdown_delay: 6s is not between 0s and 5s"},
+		"DirectBesideSQLite":       {"database_direct: postgres://h/db\n", "database_direct: is for PostgreSQL alone"},
+		"DirectSQLite":             {"database: postgres://h/db\ndatabase_direct: sqlite://x.db\n", "database_direct: is for PostgreSQL alone"},
+		"DirectScheme":             {"database: postgres://h/db\ndatabase_direct: mysql://h/db\n", "database_direct: must begin with"},
 		"LogLevel":                 {"log: {level: loud}\n", `log.level: "loud" is not one of`},
 		"LogFormat":                {"log: {format: xml}\n", `log.format: "xml" is not one of`},
 	} {
@@ -100,6 +104,7 @@ func TestValidationAccepts(t *testing.T) {
 		"AnyPort":        "listen: 127.0.0.1:0\n",
 		"AbsoluteSQLite": "database: sqlite:///var/lib/docket/docket.db\n",
 		"PostgreSQL":     "database: postgresql://u:p@h/db?sslmode=require\n",
+		"PastAPooler":    "database: postgres://h:6432/db\ndatabase_direct: postgres://h/db\n",
 		"UnixSocket":     "database: postgres:///docket?host=/run/postgresql\n",
 		"RemoteOverTLS":  strings.Replace(minimal, "http://127.0.0.1:1", "https://models.example", 1),
 		"LocalhostName":  strings.Replace(minimal, "http://127.0.0.1:1", "http://localhost:11434", 1),

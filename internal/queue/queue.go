@@ -48,7 +48,7 @@ func Open(s *store.Store, o Options, parts ...Part) (*Client, error) {
 	}
 	var driver riverdriver.Driver[*sql.Tx]
 	if s.Postgres() {
-		driver = riverdatabasesql.NewWithPgxListener(s.DB(), s.Pool())
+		driver = riverdatabasesql.NewWithPgxListener(s.DB(), s.Direct())
 	} else {
 		driver = riversqlite.New(s.DB())
 	}

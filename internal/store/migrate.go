@@ -107,7 +107,7 @@ func (s *Store) lockSchema(ctx context.Context) (unlock func(), err error) {
 		return func() { _ = l.Unlock() }, nil
 	}
 	// Not one of the pool's connections: the migration itself needs them, and there may be only one.
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, s.direct.Config().ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the schema: %w", err)
 	}

@@ -30,6 +30,7 @@ type Store struct {
 	driver dialect.Driver
 	db     *sql.DB
 	pool   *pgxpool.Pool // nil for SQLite
+	direct *pgxpool.Pool // past a pooler; pool if there is none
 	path   string        // SQLite's file
 }
 
@@ -39,10 +40,15 @@ type Option func(*settings)
 type settings struct {
 	maxConns int32
 	existing bool
+	direct   string
 }
 
 // WithMaxConns bounds PostgreSQL's connections (default 32). SQLite always has one.
 func WithMaxConns(n int32) Option { return func(s *settings) { s.maxConns = n } }
+
+// WithDirect gives another address of the same PostgreSQL, for what a transaction pooler breaks: LISTEN, and the lock under
+// which the schema is migrated. Empty: the store's own address.
+func WithDirect(address string) Option { return func(s *settings) { s.direct = address } }
 
 // Existing makes it an error that SQLite's file is not there, instead of creating it: for those who only look.
 func Existing() Option { return func(s *settings) { s.existing = true } }
@@ -112,12 +118,30 @@ func createFile(path string) error {
 }
 
 func openPostgres(ctx context.Context, address string, s settings) (*Store, error) {
+	pool, err := connectPool(ctx, address, s.maxConns)
+	if err != nil {
+		return nil, err
+	}
+	st := newStore(dialect.Postgres, stdlib.OpenDBFromPool(pool), pool, "")
+	st.direct = pool
+	if s.direct != "" {
+		if st.direct, err = connectPool(ctx, s.direct, maxDirectConns); err != nil {
+			return nil, errors.Join(fmt.Errorf("the direct connection: %w", err), st.closeOwn())
+		}
+	}
+	return st, nil
+}
+
+// maxDirectConns is more than the queue's one listener and a moment's checks need.
+const maxDirectConns = 4
+
+func connectPool(ctx context.Context, address string, maxConns int32) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("store: the database address is not valid") // pgx's error may repeat the password
 	}
 	if !strings.Contains(address, "pool_max_conns") {
-		cfg.MaxConns = s.maxConns
+		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
@@ -131,7 +155,7 @@ func openPostgres(ctx context.Context, address string, s settings) (*Store, erro
 		pool.Close()
 		return nil, fmt.Errorf("store: reach postgres at %s: %w", cfg.ConnConfig.Host, err)
 	}
-	return newStore(dialect.Postgres, stdlib.OpenDBFromPool(pool), pool, ""), nil
+	return pool, nil
 }
 
 func newStore(name string, db *sql.DB, pool *pgxpool.Pool, path string) *Store {
@@ -148,6 +172,9 @@ func (s *Store) DB() *sql.DB { return s.db }
 // Pool is PostgreSQL's pool, nil for SQLite.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
+// Direct is a pool of connections that no transaction pooler shares, for LISTEN; nil for SQLite.
+func (s *Store) Direct() *pgxpool.Pool { return s.direct }
+
 // Postgres reports whether the database is PostgreSQL rather than SQLite.
 func (s *Store) Postgres() bool { return s.pool != nil }
 
@@ -161,6 +188,13 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close waits for open transactions.
 func (s *Store) Close() error {
+	if s.direct != nil && s.direct != s.pool {
+		s.direct.Close()
+	}
+	return s.closeOwn()
+}
+
+func (s *Store) closeOwn() error {
 	err := s.db.Close()
 	if s.pool != nil {
 		s.pool.Close()
