@@ -48,7 +48,9 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Idempotency-Key")
 	r.Header.Del("Traceparent")
 
-	s := newSocket(r.Context(), conn, h.o) //nolint:contextcheck // the request's
+	h.sockets.Add(1)
+	defer h.sockets.Done()
+	s := newSocket(r.Context(), conn, h.o, &h.sockets) //nolint:contextcheck // the request's
 	defer s.stop()
 	gqltransport.Websocket{
 		Implementation: accepted{s},
@@ -62,7 +64,7 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 		},
 		PingPongInterval: h.o.PingInterval,
 		PayloadReadLimit: &h.o.BodyLimit,
-	}.Do(w, r, h.exec)
+	}.Do(w, r, paced{h.exec, s})
 }
 
 // accepted hands gqlgen a connection that exists already.
