@@ -36,7 +36,8 @@ type socket struct {
 	out       *outbox
 	wg        *sync.WaitGroup // of all sockets
 	initTimer *time.Timer
-	opening   *operation // the last one that gqlgen was given; only the reader of messages looks
+	unbind    func() bool // from ctx
+	opening   *operation  // the last one that gqlgen was given; only the reader of messages looks
 
 	mu          sync.Mutex
 	initialised bool
@@ -74,6 +75,8 @@ func newSocket(ctx context.Context, conn *websocket.Conn, o Options, wg *sync.Wa
 			s.close(closeInitTimeout, "Connection initialisation timeout")
 		}
 	})
+	// gqlgen looks at its context only after connection_init.
+	s.unbind = context.AfterFunc(ctx, func() { _ = s.WriteClose(gqltransport.WebsocketCloseNormalClosure, "") })
 	return s
 }
 
@@ -377,6 +380,7 @@ func (s *socket) Close() error {
 // stop ends what may still run when gqlgen is done with the connection.
 func (s *socket) stop() {
 	s.initTimer.Stop()
+	s.unbind()
 	_ = s.SetReadDeadline(time.Time{})
 	s.out.fail()
 }
