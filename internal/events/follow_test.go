@@ -38,9 +38,13 @@ func onBoth(t *testing.T, test func(t *testing.T, b *bundle)) {
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, over(seed.Open(t, databases.DSN(t))))
+		test(t, over(seedPostgreSQL(t)))
 	})
 }
+
+func seedPostgreSQL(t *testing.T) *seed.Seed { return seedAt(t, databases.DSN(t)) }
+
+func seedAt(t *testing.T, dsn string) *seed.Seed { return seed.Open(t, dsn) }
 
 // over has no poll: what a test sees came by a notice.
 func over(s *seed.Seed) *bundle {
