@@ -119,13 +119,14 @@ func holeConfig(b *testing.B, database string) string {
 listen: 127.0.0.1:0
 database: %q
 shutdown_timeout: 1s
+log: {format: json}
 providers:
   - name: hole
     kind: openai-compatible
     base_url: http://%s/v1
-    ack_timeout: 1h
-    idle_timeout: 1h
-    total_timeout: 2h
+    ack_timeout: 10m
+    idle_timeout: 10m
+    total_timeout: 1h
     max_concurrency: 1
     models: [{name: m}]
 `, database, hole.Addr()), 0o600))
@@ -197,7 +198,9 @@ func createOf(ctx context.Context, client *http.Client, url string, i int) (stri
 		return "", err
 	}
 	var out struct {
-		Data struct{ CreateJob struct{ Job struct{ ID string } } }
+		Data struct {
+			CreateJob struct{ Job struct{ ID string } }
+		}
 	}
 	if err := json.Unmarshal(answer, &out); err != nil || out.Data.CreateJob.Job.ID == "" {
 		return "", fmt.Errorf("not created: %s", answer)
