@@ -59,27 +59,26 @@ func measureSockets(b *testing.B) {
 		return err
 	})
 	idle := residentKiB(b, gateway)
-	conns := make([]*websocket.Conn, *sockets)
-	opened := time.Now()
-	parallel(b, 64, *sockets, func(i int) (err error) {
-		conns[i], err = subscribe(b.Context(), gateway.URL, i, ids[i])
-		return err
-	})
-	b.ReportMetric(float64(*sockets)/time.Since(opened).Seconds(), "connects/s")
-	full := residentKiB(b, gateway)
-
 	latencies := make([]time.Duration, *sockets)
 	var readers sync.WaitGroup
-	failures := make(chan error, *sockets)
-	for i, conn := range conns {
-		readers.Go(func() {
+	failures := make(chan error, 2**sockets)
+	opened := time.Now()
+	parallel(b, 64, *sockets, func(i int) error {
+		conn, err := subscribe(b.Context(), gateway.URL, i, ids[i])
+		if err != nil {
+			return err
+		}
+		readers.Go(func() { // at once: pings want an answer
 			defer func() { _ = conn.CloseNow() }()
 			var err error
 			if latencies[i], err = delivered(b.Context(), conn); err != nil {
 				failures <- fmt.Errorf("socket %d: %w", i, err)
 			}
 		})
-	}
+		return nil
+	})
+	b.ReportMetric(float64(*sockets)/time.Since(opened).Seconds(), "connects/s")
+	full := residentKiB(b, gateway)
 	var changes sync.WaitGroup
 	pace := time.NewTicker(time.Second / time.Duration(*rate))
 	defer pace.Stop()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -141,4 +142,14 @@ func TestAShutdownEndsSocketsAndStreamsSoThatClientsResume(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.NotContains(t, string(body), "complete")
+}
+
+func TestAStreamThatEndsWithItsContextIsNotComplete(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h, q, w := New(nil, Options{}), newQueue(Options{}), httptest.NewRecorder()
+	q.end() // as whoever fills it does when its context is over
+	h.writeEvents(ctx, &eventWriter{w: w, control: http.NewResponseController(w), timeout: time.Second}, q)
+	require.Empty(t, w.Body.String())
 }
