@@ -28,7 +28,7 @@ type Options struct {
 }
 
 // NewHandler returns the GraphQL endpoint: POST, GET, server-sent events and WebSocket.
-func NewHandler(r *Resolver, guard Guard, o Options) http.Handler {
+func NewHandler(r *Resolver, guard Guard, o Options) *transport.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -71,7 +71,7 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 	resolver := graph.NewResolver(graph.Deps{
 		Retention: retention.Policy{Age: keptFor},
 		Client:    client, Jobs: b.jobs, Catalog: catalog, Targets: fakeTargets{},
-		Follower: &events.Follower{Client: client, Hub: b.hub, Poll: time.Hour},
+		Follower: &events.Follower{Client: client, Hub: b.hub},
 		Gate: func(_ context.Context, task *tasks.Definition, target string) (gate.Decision, error) {
 			return gate.Decision{State: gate.Missing, Reasons: []string{task.Name + " was never run at " + target}}, nil
 		},

@@ -10,10 +10,12 @@ import (
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph/generated"
+	"github.com/docket-gateway/docket/internal/events"
+	"github.com/docket-gateway/docket/internal/transport"
 )
 
 func (r *subscriptionResolver) AttemptUpdated(ctx context.Context, jobID string) (<-chan *ent.Attempt, error) {
-	if err := r.watchable(ctx, jobID); err != nil {
+	if _, err := r.watchable(ctx, jobID); err != nil {
 		return nil, err
 	}
 	return stream(ctx, r.Follower.Attempts(ctx, jobID)), nil
@@ -24,10 +26,15 @@ func (r *subscriptionResolver) JobEvents(ctx context.Context, jobID string, afte
 	if err != nil {
 		return nil, err
 	}
-	if err := r.watchable(ctx, jobID); err != nil {
+	j, err := r.watchable(ctx, jobID)
+	if err != nil {
 		return nil, err
 	}
-	return stream(ctx, r.Follower.Events(ctx, jobID, number)), nil
+	number = transport.Resume(ctx, number)
+	if events.Final(j.State) && number >= j.LastEvent {
+		transport.NothingMore(ctx)
+	}
+	return stream(ctx, numbered(ctx, r.Follower.Events(ctx, jobID, number))), nil
 }
 
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }

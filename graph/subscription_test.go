@@ -109,7 +109,7 @@ func TestWatchingWithAnEventSource(t *testing.T) {
 	}
 	resp, text := get(watchEvents)
 	require.Equal(t, "text/event-stream; charset=utf-8", resp.Header.Get("Content-Type"))
-	require.True(t, strings.HasPrefix(text, ":\n\nevent: next\ndata: {"), text)
+	require.True(t, strings.HasPrefix(text, ":\nevent: next\nid: 1\ndata: {"), text)
 	require.True(t, strings.HasSuffix(text, "\n\nevent: complete\ndata:\n\n"), text)
 	resp, _ = get(`mutation { cancelJob(input: {jobId: "x"}) { __typename } }`)
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
@@ -183,7 +183,7 @@ func TestAnOpenStreamKeepsItsConnectionAlive(t *testing.T) {
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	text := ""
-	for strings.Count(text, ":\n\n") < 3 {
+	for strings.Count(text, ":\n") < 3 {
 		buf := make([]byte, 64)
 		n, err := resp.Body.Read(buf)
 		require.NoError(t, err)

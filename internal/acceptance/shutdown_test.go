@@ -38,6 +38,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 			p.attemptBecomes(t, drained.ID, 1, "RUNNING")
 			p.attemptBecomes(t, stuck.ID, 1, "RUNNING")
 			watched := p.watch(t, "WebSocket", drained.ID)
+			left := p.overWebSocket(t, eventsStream, variables{"id": stuck.ID})
 
 			p.terminate(t)
 			asked := time.Now()
@@ -51,6 +52,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 			rest[event](t, watched.events, "jobEvents")
 			p.exits(t)
 			require.Less(t, time.Since(asked), bound+10*time.Second)
+			left.brokenOff(t, "WebSocket") // it was told, before the process was gone
 			require.Len(t, f.sent(), 2, "it took no new work")
 
 			p = s.serve(t)

@@ -25,6 +25,7 @@ import (
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/telemetry"
+	"github.com/docket-gateway/docket/internal/viewer"
 	"github.com/docket-gateway/docket/internal/web"
 )
 
@@ -35,6 +36,7 @@ type Gateway struct {
 	*parts
 	listener   net.Listener
 	server     *http.Server
+	sockets    func(context.Context) error // waits for the end of all WebSockets
 	dispatcher *dispatch.Dispatcher
 	prover     prover
 	rechecks   *recheck.Service
@@ -156,7 +158,9 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", graph.NewHandler(resolver, guard, g.graphOptions()))
+	endpoint := graph.NewHandler(resolver, guard, g.graphOptions())
+	g.sockets = endpoint.Wait
+	mux.Handle("/graphql", endpoint)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", g.readyz)
 	mux.Handle("GET /metrics", metrics.Handler())
@@ -207,6 +211,9 @@ func answer(w http.ResponseWriter, status int, text string) {
 
 // run starts what goes on beside requests.
 func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.Context) ([]*tasks.Definition, error)) {
+	g.background.Go(func() {
+		hub.Poll(viewer.NewSystemContext(life), events.HeadsOf(g.store.Client()), events.PollInterval, g.log)
+	})
 	if pool := g.store.Pool(); pool != nil {
 		connect := func(ctx context.Context) (*pgx.Conn, error) {
 			return pgx.ConnectConfig(ctx, g.store.Direct().Config().ConnConfig.Copy())
@@ -261,6 +268,9 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	err := g.server.Shutdown(closing)
+	if err == nil {
+		err = g.sockets(closing) // the server does not know them any more
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		// A client that sends nothing, or half a request, is no failure of ours: what it asked for it can ask for again.
 		g.log.WarnContext(ctx, "connections are cut that did not end by themselves", "within", closeGrace)

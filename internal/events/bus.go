@@ -18,7 +18,7 @@ const (
 	channel = "docket_jobs"
 	// maxPayload keeps a notice below PostgreSQL's limit of 8000 bytes.
 	maxPayload = 7900
-	// maxPending bounds what waits while the database is away; what is dropped is found by the watchers' poll.
+	// maxPending bounds what waits while the database is away; what is dropped is found by the poll.
 	maxPending = 10_000
 	// coalesce is how long changes are gathered before one notice tells of all of them.
 	coalesce = 5 * time.Millisecond
@@ -76,10 +76,7 @@ func (b *Bus) add(jobID string) {
 		b.pending[jobID] = struct{}{}
 	}
 	b.mu.Unlock()
-	select {
-	case b.filled <- struct{}{}:
-	default:
-	}
+	signal(b.filled)
 }
 
 func (b *Bus) publish(ctx context.Context) {
@@ -99,7 +96,7 @@ func (b *Bus) publish(ctx context.Context) {
 		for _, payload := range payloads(b.origin, ids) {
 			if _, err := b.pub.Exec(ctx, "SELECT pg_notify($1, $2)", channel, payload); err != nil {
 				if ctx.Err() == nil {
-					b.log.WarnContext(ctx, "job notices were lost; watchers elsewhere find the changes by polling", "error", err)
+					b.log.WarnContext(ctx, "job notices were lost; other processes find the changes by polling", "error", err)
 				}
 				break
 			}
@@ -152,11 +149,8 @@ func (b *Bus) listenOnce(ctx context.Context, connected func()) error {
 	}
 	connected()
 	// Whatever happened before LISTEN took hold was not heard.
-	b.hub.wakeAll()
-	select {
-	case b.listening <- struct{}{}:
-	default:
-	}
+	b.hub.lookNow()
+	signal(b.listening)
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {

@@ -35,12 +35,13 @@ func newReplica(t *testing.T, dsn string) *replica {
 		defer close(done)
 		r.bus.Run(ctx)
 	}()
+	receive(t, r.bus.listening)
+	<-r.look // of the first time
 	t.Cleanup(func() {
 		cancel()
 		<-done
 		pool.Close()
 	})
-	receive(t, r.bus.listening)
 	return r
 }
 
@@ -57,19 +58,19 @@ func TestBusWakesTheOtherReplica(t *testing.T) {
 	t.Parallel()
 	dsn := databases.DSN(t)
 	here, there := newReplica(t, dsn), newReplica(t, dsn)
-	watched, cancel := there.Subscribe("job_a")
-	defer cancel()
+	watched := there.Watch("job_a")
+	defer watched.Stop()
 	here.JobChanged("job_b")
 	here.JobChanged("job_a")
-	receive(t, watched)
+	receive(t, watched.Changed)
 }
 
-func TestBusWakesEverybodyAfterALostConnection(t *testing.T) {
+func TestBusHasThePollLookAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	dsn := databases.DSN(t)
 	r := newReplica(t, dsn)
-	watched, cancel := r.Subscribe("job_a")
-	defer cancel()
+	watched := r.Watch("job_a")
+	defer watched.Stop()
 
 	admin, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
@@ -78,12 +79,8 @@ func TestBusWakesEverybodyAfterALostConnection(t *testing.T) {
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN docket_jobs'")
 	require.NoError(t, err)
 
-	receive(t, watched) // nothing changed, but something could have
+	receive(t, r.look) // nothing changed, but something could have
 	receive(t, r.bus.listening)
-	other := newReplica(t, dsn)
-	for len(watched) > 0 {
-		<-watched
-	}
-	other.JobChanged("job_a")
-	receive(t, watched)
+	newReplica(t, dsn).JobChanged("job_a")
+	receive(t, watched.Changed)
 }

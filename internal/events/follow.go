@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/job"
@@ -15,18 +14,14 @@ import (
 // ErrNotFound means that there is no such job, or the viewer may not see it.
 var ErrNotFound = errors.New("no such job")
 
-// Defaults of a Follower.
-const (
-	DefaultPoll  = time.Second
-	DefaultBatch = 100
-)
+// DefaultBatch is a Follower's.
+const DefaultBatch = 100
 
-// Follower reads jobs' events as they are committed.
+// Follower reads jobs' events as they are committed. What its hub is not told of it finds by the hub's Poll.
 type Follower struct {
 	Client *ent.Client
 	Hub    *Hub
-	Poll   time.Duration // how long a lost notice can cost [1s]
-	Batch  int           // events read at a time; a slow reader holds no more in memory [100]
+	Batch  int // events read at a time; a slow reader holds no more in memory [100]
 }
 
 // Events yields the job's events after number `after`, in order of number, without gap or duplicate: what is committed
@@ -35,8 +30,8 @@ type Follower struct {
 // one error: ErrNotFound, the context's or the database's. It reads under ctx's viewer, and only as fast as it is asked.
 func (f *Follower) Events(ctx context.Context, jobID string, after int) iter.Seq2[*ent.JobEvent, error] {
 	return func(yield func(*ent.JobEvent, error) bool) {
-		wake, cancel := f.Hub.Subscribe(jobID)
-		defer cancel()
+		watch := f.Hub.Watch(jobID)
+		defer watch.Stop()
 		for cursor := after; ; {
 			// The row tells the state and the last event of one moment; events up to that number are all visible,
 			// since they are numbered under the row's lock.
@@ -61,8 +56,11 @@ func (f *Follower) Events(ctx context.Context, jobID string, after int) iter.Seq
 			if Final(j.State) {
 				return
 			}
-			if err := f.wait(ctx, wake); err != nil {
-				yield(nil, err)
+			watch.Saw(j.LastEvent)
+			select {
+			case <-watch.Changed:
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
 				return
 			}
 		}
@@ -114,20 +112,4 @@ func (f *Follower) read(ctx context.Context, jobID string, after, last int) ([]*
 		}
 	}
 	return batch, nil
-}
-
-func (f *Follower) wait(ctx context.Context, wake <-chan struct{}) error {
-	poll := f.Poll
-	if poll <= 0 {
-		poll = DefaultPoll
-	}
-	t := time.NewTimer(poll)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-wake:
-	case <-t.C:
-	}
-	return nil
 }

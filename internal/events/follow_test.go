@@ -38,15 +38,19 @@ func onBoth(t *testing.T, test func(t *testing.T, b *bundle)) {
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, over(seed.Open(t, databases.DSN(t))))
+		test(t, over(seedPostgreSQL(t)))
 	})
 }
 
-// over polls once an hour: what a test sees in time came by a notice.
+func seedPostgreSQL(t *testing.T) *seed.Seed { return seedAt(t, databases.DSN(t)) }
+
+func seedAt(t *testing.T, dsn string) *seed.Seed { return seed.Open(t, dsn) }
+
+// over has no poll: what a test sees came by a notice.
 func over(s *seed.Seed) *bundle {
 	b := &bundle{Seed: s, hub: NewHub()}
 	b.Changed = b.hub.JobChanged
-	b.follow = &Follower{Client: b.Store.Client(), Hub: b.hub, Poll: time.Hour, Batch: 3}
+	b.follow = &Follower{Client: b.Store.Client(), Hub: b.hub, Batch: 3}
 	return b
 }
 
@@ -150,20 +154,6 @@ func TestEventsFollowsAJobThatWasOpenedAgain(t *testing.T) {
 	require.Equal(t, string(job.StateCANCELLED), *e.To)
 	_, _, ok = next()
 	require.False(t, ok)
-}
-
-func TestEventsAreFoundWithoutANotice(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.Changed = nil // every notice is lost
-	b.follow.Poll = time.Millisecond
-	j := b.Job(t, alice, "k")
-	next := pull(t, b.follow.Events(as(t, alice), j.ID, 1))
-	go b.Log(t, j.ID, "LATE")
-	e, err, ok := next()
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, 2, e.Number)
 }
 
 func TestNothingIsLostBetweenReadingAndWaiting(t *testing.T) {

@@ -13,21 +13,16 @@ import (
 func TestHubWakesTheJobsWatchersAndCoalesces(t *testing.T) {
 	t.Parallel()
 	h := NewHub()
-	a, cancelA := h.Subscribe("job_a")
-	b, cancelB := h.Subscribe("job_b")
+	a, b := h.Watch("job_a"), h.Watch("job_b")
 	for range 3 {
 		h.JobChanged("job_a")
 	}
-	require.Len(t, a, 1)
-	require.Empty(t, b)
-	<-a
-	h.wakeAll()
-	require.Len(t, a, 1)
-	require.Len(t, b, 1)
+	require.Len(t, a.Changed, 1)
+	require.Empty(t, b.Changed)
 	require.Equal(t, 2, h.Watched())
-	cancelA()
-	cancelA()
-	cancelB()
+	a.Stop()
+	a.Stop()
+	b.Stop()
 	require.Zero(t, h.Watched())
 	h.JobChanged("job_a")
 }

@@ -134,8 +134,8 @@ func (d *docket) run(ctx context.Context, traceparent string, input json.RawMess
 	}
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
-	wake, cancel := d.hub.Subscribe(id)
-	defer cancel()
+	watch := d.hub.Watch(id)
+	defer watch.Stop()
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	trip := contracts.Trip{State: "QUEUED"} // until it is read
@@ -152,7 +152,7 @@ func (d *docket) run(ctx context.Context, traceparent string, input json.RawMess
 			return trip, nil
 		}
 		select {
-		case <-wake:
+		case <-watch.Changed:
 		case <-look.C:
 		case <-ctx.Done():
 			if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	gqltransport "github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/coder/websocket"
 
@@ -31,15 +33,27 @@ type socket struct {
 	conn *websocket.Conn
 	o    Options
 
+	out       *outbox
+	wg        *sync.WaitGroup // of all sockets
 	initTimer *time.Timer
+	unbind    func() bool // from ctx
+	opening   *operation  // the last one that gqlgen was given; only the reader of messages looks
 
 	mu          sync.Mutex
 	initialised bool
 	closing     bool
-	byClient    map[string]string // the client's id of an open operation: ours
-	byOurs      map[string]string
+	byClient    map[string]*operation // by the client's id, while it may not be used again
+	byOurs      map[string]*operation
+	running     map[*graphql.OperationContext]*operation
 	last        int
 	deadline    *time.Timer
+}
+
+// operation is one that is not over, for the client or for gqlgen.
+type operation struct {
+	ours, client string
+	over         bool // for the client: it hears no more of it
+	q            *queue
 }
 
 var (
@@ -47,8 +61,12 @@ var (
 	_ gqltransport.WebsocketReadDeadliner = (*socket)(nil)
 )
 
-func newSocket(ctx context.Context, conn *websocket.Conn, o Options) *socket {
-	s := &socket{ctx: ctx, conn: conn, o: o, byClient: map[string]string{}, byOurs: map[string]string{}}
+func newSocket(ctx context.Context, conn *websocket.Conn, o Options, wg *sync.WaitGroup) *socket {
+	s := &socket{
+		ctx: ctx, conn: conn, o: o, wg: wg,
+		byClient: map[string]*operation{}, byOurs: map[string]*operation{}, running: map[*graphql.OperationContext]*operation{},
+	}
+	s.out = newOutbox(s.write, wg, o.MaxOperations)
 	s.initTimer = time.AfterFunc(o.InitTimeout, func() {
 		s.mu.Lock()
 		late := !s.initialised
@@ -57,12 +75,17 @@ func newSocket(ctx context.Context, conn *websocket.Conn, o Options) *socket {
 			s.close(closeInitTimeout, "Connection initialisation timeout")
 		}
 	})
+	// gqlgen looks at its context only after connection_init.
+	s.unbind = context.AfterFunc(ctx, func() { _ = s.WriteClose(gqltransport.WebsocketCloseNormalClosure, "") })
 	return s
 }
 
 // NextReader returns the next message that is fit for gqlgen.
 func (s *socket) NextReader() (int, io.Reader, error) {
 	for {
+		if !s.out.admit() {
+			return 0, nil, net.ErrClosed
+		}
 		kind, data, err := s.conn.Read(context.Background())
 		if err != nil {
 			if code := websocket.CloseStatus(err); code == websocket.StatusNormalClosure || code == websocket.StatusNoStatusRcvd {
@@ -79,7 +102,7 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 			if code, reason := s.admits(answer.ID); code != 0 {
 				return s.refuse(code, reason)
 			}
-			_ = s.write(answer) // a client that is gone needs no answer
+			s.reply(answer)
 			continue
 		}
 		forward := true
@@ -95,7 +118,7 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 			}
 			if full {
 				forward = false
-				_ = s.write(tooManyOperations(m.ID)) // a client that is gone needs no answer
+				s.reply(tooManyOperations(m.ID))
 			}
 		case "complete":
 			forward = s.abandon(&m)
@@ -184,25 +207,43 @@ func (s *socket) open(m *message) (code int, reason string, full bool) {
 	}
 	s.last++
 	ours := strconv.Itoa(s.last)
-	s.byClient[m.ID], s.byOurs[ours] = ours, m.ID
+	s.opening = &operation{ours: ours, client: m.ID, q: newQueue(s.o)}
+	s.byClient[m.ID], s.byOurs[ours] = s.opening, s.opening
 	m.ID, m.Payload = ours, payload
 	return 0, "", false
+}
+
+// created and dispatched tell which of gqlgen's operations is which.
+func (s *socket) created(op *graphql.OperationContext) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[op] = s.opening
+}
+
+func (s *socket) dispatched(op *graphql.OperationContext) *operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.running[op]
+	delete(s.running, op)
+	return o
 }
 
 // abandon is false if there is no such operation, which is no mistake: it may just have ended.
 func (s *socket) abandon(m *message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ours, ok := s.byClient[m.ID]
+	o, ok := s.byClient[m.ID]
 	if ok {
-		delete(s.byClient, m.ID) // the client may use it again at once
-		s.byOurs[ours] = ""
-		m.ID = ours
+		delete(s.byClient, m.ID) // the client may use it again at once, so nothing that waits may come under it
+		o.over = true
+		o.q.drop()
+		m.ID = o.ours
 	}
 	return ok
 }
 
-// WriteJSON sends one of gqlgen's messages under the client's id, or drops it if the operation is over for the client.
+// WriteJSON sends one of gqlgen's messages under the client's id, or drops it if the operation is over for the client. It
+// does not wait: gqlgen calls it under a lock.
 func (s *socket) WriteJSON(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -212,21 +253,58 @@ func (s *socket) WriteJSON(v any) error {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return err
 	}
-	if m.Type == "next" || m.Type == "error" || m.Type == "complete" {
+	switch m.Type {
+	case "next", "error", "complete":
 		m = asError(m)
-		ours := m.ID
 		s.mu.Lock()
-		m.ID = s.byOurs[ours]
-		if m.Type != "next" {
-			delete(s.byOurs, ours)
-			delete(s.byClient, m.ID)
-		}
+		o := s.byOurs[m.ID]
 		s.mu.Unlock()
-		if m.ID == "" {
+		if o == nil {
 			return nil
 		}
+		if m.ID = o.client; m.Type != "next" {
+			s.finish(o, m)
+			return nil
+		}
+		s.say(o, m)
+	default:
+		s.reply(m)
 	}
-	return s.write(m)
+	return nil
+}
+
+// finish says the last that the client hears of an operation.
+func (s *socket) finish(o *operation, m message) {
+	s.mu.Lock()
+	heard := !o.over
+	o.over = true
+	delete(s.byOurs, o.ours)
+	if s.byClient[o.client] == o {
+		delete(s.byClient, o.client)
+	}
+	s.mu.Unlock()
+	if heard {
+		s.out.send(o.q, encodeMessage(m))
+	}
+}
+
+func (s *socket) say(o *operation, m message) {
+	s.mu.Lock()
+	heard := !o.over
+	s.mu.Unlock()
+	if heard {
+		s.out.send(o.q, encodeMessage(m))
+	}
+}
+
+func (s *socket) reply(m message) { s.out.reply(encodeMessage(m)) }
+
+func encodeMessage(m message) []byte {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // not reachable: the payload was encoded before
+	}
+	return text
 }
 
 // asError turns a response without data into the message that says so: the request was refused, or its stream broke.
@@ -249,14 +327,14 @@ func tooManyOperations(id string) message {
 }
 
 // write gives up the connection to a client that does not read.
-func (s *socket) write(m message) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
+func (s *socket) write(text []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.WriteTimeout)
 	defer cancel()
-	return s.conn.Write(ctx, websocket.MessageText, text)
+	err := s.conn.Write(ctx, websocket.MessageText, text)
+	if err != nil {
+		_ = s.conn.CloseNow()
+	}
+	return err
 }
 
 // WriteClose is for gqlgen, whose code for a connection that ends from our side is that of a good end.
@@ -283,7 +361,7 @@ func (s *socket) close(code int, reason string) {
 	s.closing = true
 	s.mu.Unlock()
 	if first {
-		go func() { _ = s.conn.Close(websocket.StatusCode(code), reason) }()
+		s.wg.Go(func() { _ = s.conn.Close(websocket.StatusCode(code), reason) })
 	}
 }
 
@@ -302,7 +380,9 @@ func (s *socket) Close() error {
 // stop ends what may still run when gqlgen is done with the connection.
 func (s *socket) stop() {
 	s.initTimer.Stop()
+	s.unbind()
 	_ = s.SetReadDeadline(time.Time{})
+	s.out.fail()
 }
 
 // Subprotocol implements gqlgen's connection.

@@ -2,17 +2,27 @@ package transport
 
 import (
 	"context"
-	"io"
+	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
+// comment keeps a silent connection alive. It has no empty line after it: graphql-sse's client takes one that comes in one
+// piece with an event for a part of that event.
+const comment = ":\n"
+
 // stream answers any operation with server-sent events, in the distinct connections mode of graphql-sse: an event `next`
-// for each response, then `complete`.
+// for each response, then `complete`. A stream that is cut off has no `complete`, so clients resume it.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql.RawParams) {
+	resume, resumed, p := resumeNumber(r)
+	if p != nil {
+		refuse(w, jsonType, p.status, p.code, p.message)
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	op, errs := h.exec.CreateOperationContext(ctx, params)
@@ -20,39 +30,68 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		refuseMutation(w, jsonType)
 		return
 	}
+	ctx, n := withNumbering(ctx, resume)
+	q := newQueue(h.o)
+	started, ended := make(chan struct{}), make(chan struct{})
+	if errs != nil {
+		q.push(nextEvent(encode(h.failed(ctx, op, errs)), 0, false))
+		q.end()
+		close(started)
+		close(ended)
+	} else {
+		go func() {
+			defer close(ended)
+			h.produce(ctx, op, n, q, started)
+		}()
+	}
+	defer func() { // nothing that runs for this request outlives it
+		cancel()
+		<-ended
+	}()
+	if resumed && r.Method == http.MethodGet {
+		// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
+		select {
+		case <-started:
+		case <-ctx.Done():
+			return
+		}
+		if n.over {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
 	w.Header().Set("Content-Type", streamType+"; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := &eventWriter{w: w, control: http.NewResponseController(w), timeout: h.o.WriteTimeout}
-	if !out.send(":\n\n") {
-		return
+	if out.send([]byte(comment)) {
+		h.writeEvents(ctx, out, q)
 	}
-	if errs != nil {
-		_ = out.next(encode(h.failed(ctx, op, errs))) && out.complete()
-		return
-	}
-	responses := h.responses(ctx, op)
-	defer func() { // nothing that runs for this request outlives it
-		cancel()
-		for range responses {
-		}
-	}()
+}
+
+// writeEvents returns when all is written, or nobody reads any more.
+func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue) {
 	silence := time.NewTicker(h.o.KeepAlive)
 	defer silence.Stop()
 	for {
-		select {
-		case resp, more := <-responses:
-			if !more {
-				if ctx.Err() == nil {
-					out.complete()
-				}
-				return
-			}
-			if !out.next(resp) {
+		text, ok, ended := q.pop()
+		switch {
+		case ok:
+			if !out.send(text) {
 				return
 			}
 			silence.Reset(h.o.KeepAlive)
+			continue
+		case ended:
+			if ctx.Err() == nil {
+				// It has a line of data, or EventSource would not tell of it.
+				out.send([]byte("event: complete\ndata:\n\n"))
+			}
+			return
+		}
+		select {
+		case <-q.filled:
 		case <-silence.C:
-			if !out.send(":\n\n") {
+			if !out.send([]byte(comment)) {
 				return
 			}
 		case <-ctx.Done():
@@ -61,34 +100,60 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	}
 }
 
-// responses runs the operation beside the one goroutine that writes, which also has to keep the connection alive. They
-// are text: gqlgen writes each one over the one before.
-func (h *Handler) responses(ctx context.Context, op *graphql.OperationContext) <-chan []byte {
-	ch := make(chan []byte)
-	go func() {
-		defer close(ch)
-		put := func(resp *graphql.Response) bool {
-			select {
-			case ch <- encode(resp):
-				return true
-			case <-ctx.Done():
-				return false
-			}
+// produce runs the operation beside the one goroutine that writes, which also has to keep the connection alive. started is
+// closed once the resolver of a subscription has returned.
+func (h *Handler) produce(ctx context.Context, op *graphql.OperationContext, n *numbering, q *queue, started chan<- struct{}) {
+	defer q.end()
+	put := func(resp *graphql.Response) {
+		number, numbered := n.take(resp)
+		// Text, since gqlgen writes each response over the one before.
+		q.push(nextEvent(encode(resp), number, numbered))
+	}
+	begun := false
+	begin := func() {
+		if !begun {
+			begun = true
+			close(started)
 		}
-		defer func() {
-			if value := recover(); value != nil {
-				put(&graphql.Response{Errors: gqlerror.List{h.recovered(graphql.WithOperationContext(ctx, op), value)}})
-			}
-		}()
-		next, ctx := h.exec.DispatchOperation(ctx, op)
-		for {
-			resp := next(ctx)
-			if resp == nil || !put(resp) {
-				return
-			}
+	}
+	defer begin()
+	defer func() {
+		if value := recover(); value != nil {
+			put(&graphql.Response{Errors: gqlerror.List{h.recovered(graphql.WithOperationContext(ctx, op), value)}})
 		}
 	}()
-	return ch
+	next, ctx := h.exec.DispatchOperation(ctx, op)
+	begin()
+	for {
+		if err := q.room(ctx, h.o.SlowAfter); err != nil {
+			if errors.Is(err, errSlow) {
+				put(n.slow())
+			}
+			return
+		}
+		resp := next(ctx)
+		if resp == nil {
+			return
+		}
+		put(resp)
+		if broken(resp) {
+			return
+		}
+	}
+}
+
+// nextEvent has an id if the response is numbered.
+func nextEvent(resp []byte, number int, numbered bool) []byte {
+	text := make([]byte, 0, len(resp)+40)
+	text = append(text, "event: next\n"...)
+	if numbered {
+		text = append(text, "id: "...)
+		text = strconv.AppendInt(text, int64(number), 10)
+		text = append(text, '\n')
+	}
+	text = append(text, "data: "...)
+	text = append(text, resp...)
+	return append(text, "\n\n"...)
 }
 
 type eventWriter struct {
@@ -97,18 +162,11 @@ type eventWriter struct {
 	timeout time.Duration
 }
 
-func (e *eventWriter) next(resp []byte) bool {
-	return e.send("event: next\ndata: " + string(resp) + "\n\n")
-}
-
-// complete has a line of data, or EventSource would not tell of it.
-func (e *eventWriter) complete() bool { return e.send("event: complete\ndata:\n\n") }
-
 // send is false once the client is gone, or does not read.
-func (e *eventWriter) send(text string) bool {
+func (e *eventWriter) send(text []byte) bool {
 	// Not every ResponseWriter has deadlines; the server's own bound is all that there is then.
 	_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
-	if _, err := io.WriteString(e.w, text); err != nil {
+	if _, err := e.w.Write(text); err != nil {
 		return false
 	}
 	return e.control.Flush() == nil

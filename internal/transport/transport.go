@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -24,6 +25,7 @@ const (
 	CodeInvalidJSON          = "INVALID_JSON"
 	CodeMethodNotAllowed     = "METHOD_NOT_ALLOWED"
 	CodeNotAcceptable        = "NOT_ACCEPTABLE"
+	CodeSlowConsumer         = "SLOW_CONSUMER"       // the end of a stream; extensions.resumeAfter is the number to go on after
 	CodeTooManyOperations    = "TOO_MANY_OPERATIONS" // on one socket
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 )
@@ -48,7 +50,14 @@ type Options struct {
 	KeepAlive     time.Duration // between comments on a silent event stream [15s]
 	WriteTimeout  time.Duration // for one message to a client that does not read [30s]
 	MaxOperations int           // at once on one WebSocket [100]
-	Logger        *slog.Logger  // [slog.Default()]
+
+	// What one operation's client has not taken yet: no more is made while there are so many messages or bytes of it. If
+	// none of them is taken for SlowAfter, the operation ends with CodeSlowConsumer.
+	Backlog      int           // messages [64]
+	BacklogBytes int           // [64 KiB]
+	SlowAfter    time.Duration // [5s]
+
+	Logger *slog.Logger // [slog.Default()]
 }
 
 func (o Options) withDefaults() Options {
@@ -60,7 +69,7 @@ func (o Options) withDefaults() Options {
 		standard time.Duration
 	}{
 		{&o.InitTimeout, 5 * time.Second}, {&o.PingInterval, 20 * time.Second}, {&o.KeepAlive, 15 * time.Second},
-		{&o.WriteTimeout, 30 * time.Second},
+		{&o.WriteTimeout, 30 * time.Second}, {&o.SlowAfter, 5 * time.Second},
 	} {
 		if *d.value == 0 {
 			*d.value = d.standard
@@ -68,6 +77,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxOperations == 0 {
 		o.MaxOperations = 100
+	}
+	if o.Backlog == 0 {
+		o.Backlog = 64
+	}
+	if o.BacklogBytes == 0 {
+		o.BacklogBytes = 64 << 10
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -77,12 +92,29 @@ func (o Options) withDefaults() Options {
 
 // Handler serves one GraphQL endpoint. Requests come to it authenticated, but for WebSocket handshakes, see Options.Init.
 type Handler struct {
-	exec Executor
-	o    Options
+	exec    Executor
+	o       Options
+	sockets sync.WaitGroup // and all that they have running
 }
 
 // New returns the handler of an endpoint.
 func New(exec Executor, o Options) *Handler { return &Handler{exec: exec, o: o.withDefaults()} }
+
+// Wait returns once every WebSocket has ended, closing handshakes included, or with ctx's error. A server that shuts down
+// does not wait for them by itself. It is to be called when no more come in, after their contexts were cancelled.
+func (h *Handler) Wait(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		h.sockets.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

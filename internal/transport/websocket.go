@@ -29,13 +29,17 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 		refuse(w, jsonType, http.StatusForbidden, CodeForbidden, "this origin may not open a WebSocket")
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	answer := &handshake{ResponseWriter: w}
+	conn, err := websocket.Accept(answer, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // CheckOrigin has decided
 	})
 	if err != nil {
-		h.o.Logger.InfoContext(r.Context(), "a WebSocket handshake failed", "error", err)
-		return // Accept has answered
+		h.o.Logger.InfoContext(r.Context(), "a WebSocket handshake failed", "status", answer.refused)
+		if answer.refused != 0 {
+			refuse(w, jsonType, answer.refused, CodeBadRequest, "the WebSocket handshake is malformed")
+		}
+		return
 	}
 	if conn.Subprotocol() != subprotocol { // gqlgen would take that for its oldest protocol
 		_ = conn.Close(closeBadSubprotocol, "Subprotocol not acceptable")
@@ -48,7 +52,9 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Idempotency-Key")
 	r.Header.Del("Traceparent")
 
-	s := newSocket(r.Context(), conn, h.o) //nolint:contextcheck // the request's
+	h.sockets.Add(1)
+	defer h.sockets.Done()
+	s := newSocket(r.Context(), conn, h.o, &h.sockets) //nolint:contextcheck // the request's
 	defer s.stop()
 	gqltransport.Websocket{
 		Implementation: accepted{s},
@@ -62,8 +68,34 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 		},
 		PingPongInterval: h.o.PingInterval,
 		PayloadReadLimit: &h.o.BodyLimit,
-	}.Do(w, r, h.exec)
+	}.Do(w, r, paced{h.exec, s})
 }
+
+// handshake keeps back the library's own refusal, which is plain text and repeats the request's headers.
+type handshake struct {
+	http.ResponseWriter
+	refused int // status
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (h *handshake) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		h.refused = status
+		return
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (h *handshake) Write(p []byte) (int, error) {
+	if h.refused != 0 {
+		return len(p), nil
+	}
+	return h.ResponseWriter.Write(p)
+}
+
+// Unwrap is for who takes the connection over.
+func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // accepted hands gqlgen a connection that exists already.
 type accepted struct{ s *socket }
