@@ -12,6 +12,7 @@ import (
 
 	gqltransport "github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/docket-gateway/docket/internal/canonical"
 )
@@ -32,6 +33,10 @@ type socket struct {
 	o    Options
 
 	initTimer *time.Timer
+
+	// Of gqlgen's own goroutine: what is known once the socket is initialised.
+	client context.Context
+	leave  []func()
 
 	mu          sync.Mutex
 	initialised bool
@@ -89,13 +94,13 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 				return s.refuse(closeTooManyInits, "Too many initialisation requests")
 			}
 		case "subscribe":
-			code, reason, full := s.open(&m)
+			code, reason, refused := s.open(&m)
 			if code != 0 {
 				return s.refuse(code, reason)
 			}
-			if full {
+			if refused != nil {
 				forward = false
-				_ = s.write(tooManyOperations(m.ID)) // a client that is gone needs no answer
+				_ = s.write(errorMessage(m.ID, refused)) // a client that is gone needs no answer
 			}
 		case "complete":
 			forward = s.abandon(&m)
@@ -163,30 +168,45 @@ func (s *socket) admits(id string) (code int, reason string) {
 	return 0, ""
 }
 
-// open gives an operation its own id. code is that to close with, 0 if the message is right.
-func (s *socket) open(m *message) (code int, reason string, full bool) {
+// open gives an operation its own id. code is that to close with, 0 if the message is right; refused is why it may not run
+// all the same.
+func (s *socket) open(m *message) (code int, reason string, refused *gqlerror.Error) {
 	if code, reason := s.admits(m.ID); code != 0 {
-		return code, reason, false
+		return code, reason, nil
 	}
 	params, p := decode(orNull(m.Payload))
 	if p != nil {
-		return closeBadMessage, "Invalid message", false
+		return closeBadMessage, "Invalid message", nil
+	}
+	if wait := s.o.take(s.client); wait > 0 {
+		return 0, "", rateLimited(wait)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.byOurs) >= s.o.MaxOperations {
-		return 0, "", true
+		return 0, "", codedError(CodeTooManyOperations, "too many operations on this socket")
 	}
 	// Written anew from what was checked: gqlgen's decoder would take QUERY for query.
 	payload, err := json.Marshal(params)
 	if err != nil {
-		return closeBadMessage, "Invalid message", false
+		return closeBadMessage, "Invalid message", nil
 	}
 	s.last++
 	ours := strconv.Itoa(s.last)
 	s.byClient[m.ID], s.byOurs[ours] = ours, m.ID
 	m.ID, m.Payload = ours, payload
-	return 0, "", false
+	return 0, "", nil
+}
+
+// enter counts the socket for its client, and its age from now on.
+func (s *socket) enter(client context.Context) bool {
+	leave, ok := s.o.enter(client)
+	if !ok {
+		return false
+	}
+	s.client = client
+	s.leave = []func(){leave, s.o.afterLifetime(func() { s.close(closeLifetime, "Socket lifetime over") })}
+	return true
 }
 
 // abandon is false if there is no such operation, which is no mistake: it may just have ended.
@@ -244,10 +264,6 @@ func asError(m message) message {
 	return m
 }
 
-func tooManyOperations(id string) message {
-	return errorMessage(id, codedError(CodeTooManyOperations, "too many operations on this socket"))
-}
-
 // write gives up the connection to a client that does not read.
 func (s *socket) write(m message) error {
 	text, err := json.Marshal(m)
@@ -302,6 +318,9 @@ func (s *socket) Close() error {
 // stop ends what may still run when gqlgen is done with the connection.
 func (s *socket) stop() {
 	s.initTimer.Stop()
+	for _, leave := range s.leave {
+		leave()
+	}
 	_ = s.SetReadDeadline(time.Time{})
 }
 

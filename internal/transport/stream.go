@@ -7,12 +7,19 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // stream answers any operation with server-sent events, in the distinct connections mode of graphql-sse: an event `next`
 // for each response, then `complete`.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql.RawParams) {
+	leave, ok := h.o.enter(r.Context())
+	if !ok {
+		refuseStream(w)
+		return
+	}
+	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	op, errs := h.exec.CreateOperationContext(ctx, params)
@@ -38,6 +45,10 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	}()
 	silence := time.NewTicker(h.o.KeepAlive)
 	defer silence.Stop()
+	old := make(chan struct{})
+	if op.Operation.Operation == ast.Subscription {
+		defer h.o.afterLifetime(func() { close(old) })()
+	}
 	for {
 		select {
 		case resp, more := <-responses:
@@ -55,6 +66,9 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 			if !out.send(":\n\n") {
 				return
 			}
+		case <-old: // without `complete`, so that the client comes back
+			out.send(": the stream's lifetime is over\n\n")
+			return
 		case <-ctx.Done():
 			return
 		}
