@@ -89,7 +89,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if err := g.prover.fallbacks(ctx, g.versions); err != nil {
 		return nil, err
 	}
-	handler, err := g.handler(service, hub, metrics)
+	handler, err := g.handler(ctx, service, hub, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.
 }
 
 // handler routes the endpoints.
-func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
+func (g *Gateway) handler(ctx context.Context, service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
 	guard := auth.NewDevGuard()
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
@@ -151,8 +151,12 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	if err != nil {
 		return nil, err
 	}
+	options, err := g.endpointOptions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", graph.NewHandler(resolver, guard, g.graphOptions()))
+	mux.Handle("/graphql", graph.NewHandler(resolver, guard, options))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", g.readyz)
 	mux.Handle("GET /metrics", metrics.Handler())
@@ -160,7 +164,11 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	// Callbacks prove themselves by their signature, and a provider is no browser: the guard is for everything else.
 	outer := http.NewServeMux()
 	outer.Handle(callbacks.Pattern, callback)
-	outer.Handle("/", guard.Handler(mux))
+	inner, err := guarded(guard, g.cfg.AllowedOrigins, mux)
+	if err != nil {
+		return nil, err
+	}
+	outer.Handle("/", inner)
 	return outer, nil
 }
 
