@@ -46,7 +46,7 @@ func TestReadsEachFormat(t *testing.T) {
 func TestRefusesManifestsThatSayTwoThings(t *testing.T) {
 	t.Parallel()
 	for text, rule := range map[string]string{
-		``:                     "malformed",
+		``:                     "is empty",
 		`[]`:                   "must be a JSON object",
 		`{"a": 1}`:             "must be a JSON object",
 		`{}`:                   "no document",
