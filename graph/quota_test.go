@@ -124,12 +124,14 @@ func TestConnectionsEndAtTheirAge(t *testing.T) {
 		require.ErrorContains(t, err, "Socket lifetime over")
 		break
 	}
+	began := time.Now()
 	next, _ := b.stream(t, asAlice, watchEvents, `{"id":"`+j.ID+`"}`)
 	e := next()
 	for e.name == "next" {
 		e = next()
 	}
 	require.Equal(t, "EOF", e.name, "a client takes `complete` for the end of the job")
+	require.Less(t, time.Since(began), timeout, "or the client has ended it")
 
 	// Both resume.
 	next, _ = b.stream(t, asAlice, watchEvents, `{"id":"`+j.ID+`"}`)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,13 +25,14 @@ func TestLimitsOfTheConfigurationReachTheEndpoint(t *testing.T) {
 	t.Parallel()
 	cfg := defaults(t)
 	file := filepath.Join(t.TempDir(), "documents.json")
-	require.NoError(t, os.WriteFile(file, []byte(`{"who": "{ viewer { subject } }", "create": `+quoted(create)+`}`), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(`{"who": "{ viewer { subject } }", "create": `+quoted(create)+`,
+		"watch": "subscription($id: ID!) { jobEvents(jobId: $id) { number } }"}`), 0o600))
 	cfg.TrustedDocuments = config.TrustedDocuments{Manifest: file, Required: true}
 	cfg.Introspection = false
 	cfg.AllowedOrigins = []string{allowed}
 	cfg.Limits.OpenJobsPerOwner, cfg.Limits.SocketsPerOwner, cfg.Limits.OperationsPerSocket = 1, 1, 1
-	cfg.Limits.SocketLifetime = 3 * time.Second
-	cfg.Limits.RequestsPerMinute, cfg.Limits.Burst = 1, 5
+	cfg.Limits.SocketLifetime = 10 * time.Second
+	cfg.Limits.RequestsPerMinute, cfg.Limits.Burst = 1, 7
 	g := serve(t, cfg)
 	send := func(method, body string, header ...string) (int, http.Header, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+g.addr+"/graphql", bytes.NewReader([]byte(body)))
@@ -65,17 +68,12 @@ func TestLimitsOfTheConfigurationReachTheEndpoint(t *testing.T) {
 	}
 	_, _, text = send(http.MethodPost, input("a"))
 	require.Contains(t, text, "CreateJobSuccess")
+	id := regexp.MustCompile(`job_[0-9a-z]+`).FindString(text)
 	_, _, text = send(http.MethodPost, input("b"))
 	require.Contains(t, text, "InvalidInput")
 	require.Contains(t, text, "not finished")
 	_, _, text = send(http.MethodPost, input("a"))
 	require.Contains(t, text, "CreateJobSuccess", "a replay is no other job")
-
-	status, header, text = send(http.MethodPost, `{"documentId":"who"}`, "Origin", allowed)
-	require.Equal(t, http.StatusTooManyRequests, status)
-	require.Contains(t, text, "RATE_LIMITED")
-	require.NotEmpty(t, header.Get("Retry-After"))
-	require.Equal(t, "Retry-After, Www-Authenticate", header.Get("Access-Control-Expose-Headers"))
 
 	dial := func() *websocket.Conn {
 		c, _, err := websocket.Dial(t.Context(), "ws://"+g.addr+"/graphql", &websocket.DialOptions{
@@ -90,9 +88,31 @@ func TestLimitsOfTheConfigurationReachTheEndpoint(t *testing.T) {
 	_, message, err := first.Read(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, string(message), "connection_ack")
+	subscribe := func(operation string) string {
+		require.NoError(t, first.Write(t.Context(), websocket.MessageText,
+			[]byte(`{"id":"`+operation+`","type":"subscribe","payload":{"documentId":"watch","variables":{"id":"`+id+`"}}}`)))
+		for {
+			_, message, err := first.Read(t.Context())
+			require.NoError(t, err)
+			if strings.Contains(string(message), `"`+operation+`"`) {
+				return string(message)
+			}
+		}
+	}
+	require.Contains(t, subscribe("one"), `"next"`)
+	require.Contains(t, subscribe("two"), "TOO_MANY_OPERATIONS")
 	_, _, err = dial().Read(t.Context())
 	require.EqualValues(t, 4430, websocket.CloseStatus(err))
-	_, _, err = first.Read(t.Context())
+
+	status, header, text = send(http.MethodPost, `{"documentId":"who"}`, "Origin", allowed)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, text, "RATE_LIMITED")
+	require.NotEmpty(t, header.Get("Retry-After"))
+	require.Equal(t, "Retry-After, Www-Authenticate", header.Get("Access-Control-Expose-Headers"))
+
+	for err = nil; err == nil; {
+		_, _, err = first.Read(t.Context())
+	}
 	require.EqualValues(t, 4410, websocket.CloseStatus(err))
 }
 
@@ -116,6 +136,12 @@ func TestRefusesToStartWithDocumentsThatNobodyCouldExecute(t *testing.T) {
 	require.ErrorIs(t, err, config.ErrInvalid)
 	require.ErrorContains(t, err, "trusted document bad")
 	require.NotContains(t, err.Error(), "good")
+
+	cfg.Introspection = false
+	require.NoError(t, os.WriteFile(file, []byte(`{"schema": "{ __schema { queryType { name } } }"}`), 0o600))
+	_, err = Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "trusted document schema")
+	require.ErrorContains(t, err, "does not tell its schema")
 }
 
 func TestRefusesTasksThatTakeMoreThanAnyInputMayHave(t *testing.T) {

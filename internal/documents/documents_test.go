@@ -52,7 +52,7 @@ func TestRefusesManifestsThatSayTwoThings(t *testing.T) {
 		`{}`:                   "no document",
 		`{"a": ""}`:            "empty",
 		`{"": "{ a }"}`:        "empty",
-		`{"a": "x", "a": "x"}`: "duplicate",
+		`{"a": "x", "a": "x"}`: "repeated",
 		`{"sha256:ab": "{ viewer { subject } }"}`:                                                                       "not the hash",
 		`{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`:                                 "version 2",
 		`{"format": "apollo-persisted-query-manifest", "version": 1, "operations": []}`:                                 "no document",
