@@ -92,7 +92,7 @@ func TestTheSocketsOfAnOwnerAreBounded(t *testing.T) {
 		return true
 	}
 	require.True(t, tooMany(t))
-	a := b.post(t, asAlice, watchEvents, `{"id":"`+j.ID+`"}`, overStream...)
+	a := b.post(t, asAlice, who, "", overStream...)
 	require.Equal(t, http.StatusTooManyRequests, a.status)
 	require.Equal(t, "TOO_MANY_SOCKETS", a.code())
 	require.Equal(t, "alice", b.post(t, asAlice, who, "").at(t, "viewer", "subject"), "single requests are no sockets")
