@@ -60,6 +60,8 @@ func TestDocumentsAreNamedInEveryWayThatClientsHave(t *testing.T) {
 			"id, as for Relay":      b.raw(t, asAlice, `{"id":"`+md5OfWho+`","variables":{}}`),
 			"Apollo":                b.raw(t, asAlice, `{"operationName":null,"variables":{},"extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+md5OfWho+`"}}}`),
 			"all at once":           b.raw(t, asAlice, `{"documentId":"`+md5OfWho+`","id":"`+md5OfWho+`","extensions":{"persistedQuery":{"sha256Hash":"`+md5OfWho+`"}}}`),
+			"another id beside it":  b.raw(t, asAlice, `{"documentId":"`+md5OfWho+`","id":"other"}`),
+			"an id of the client's": b.raw(t, asAlice, `{"query":"`+who+`","id":7}`),
 			"query is null":         b.raw(t, asAlice, `{"query":null,"documentId":"`+md5OfWho+`"}`),
 			"with its text, as APQ": b.raw(t, asAlice, `{"query":"`+who+`","extensions":{"persistedQuery":{"sha256Hash":"`+md5OfWho+`"}}}`),
 			"its text alone":        b.raw(t, asAlice, `{"query":"`+who+`"}`),
@@ -97,7 +99,7 @@ func TestUnknownDocumentsAreNotFoundAndNotExecuted(t *testing.T) {
 		a = b.raw(t, asAlice, `{"query":"{ __typename }","documentId":"`+md5OfWho+`"}`)
 		require.Equal(t, "DOCUMENT_MISMATCH", a.code())
 		for _, body := range []string{
-			`{"documentId":"a","id":"b"}`, `{"documentId":"a","extensions":{"persistedQuery":{"sha256Hash":"b"}}}`, `{"documentId":1}`,
+			`{"id":7}`, `{"documentId":"a","extensions":{"persistedQuery":{"sha256Hash":"b"}}}`, `{"documentId":1}`,
 			`{"documentId":""}`, `{"extensions":{"persistedQuery":{}}}`, `{"extensions":{"persistedQuery":{"sha256Hash":7}}}`,
 		} {
 			a = b.raw(t, asAlice, body)

@@ -10,22 +10,23 @@ const (
 	shortDocumentID = "id"
 )
 
-// nameDocument leaves a document's id where Apollo puts it, extensions.persistedQuery.sha256Hash, whichever way it came.
-func nameDocument(params *graphql.RawParams, ids ...string) *problem {
+// nameDocument leaves a document's id where Apollo puts it, extensions.persistedQuery.sha256Hash, whichever way it came. The
+// short name may mean anything else in a request that says already what to execute.
+func nameDocument(params *graphql.RawParams, id, short string) *problem {
 	given, _ := documentOf(params)
-	for _, id := range ids {
-		if id == "" || id == given {
-			continue
-		}
-		if given != "" {
-			return badRequest("the request names more than one document")
-		}
-		given = id
-		if params.Extensions == nil {
-			params.Extensions = map[string]any{}
-		}
-		params.Extensions["persistedQuery"] = map[string]any{"sha256Hash": id}
+	if id == "" && given == "" && params.Query == "" {
+		id = short
 	}
+	switch {
+	case id == "" || id == given:
+		return nil
+	case given != "":
+		return badRequest("the request names more than one document")
+	}
+	if params.Extensions == nil {
+		params.Extensions = map[string]any{}
+	}
+	params.Extensions["persistedQuery"] = map[string]any{"sha256Hash": id}
 	return nil
 }
 

@@ -74,7 +74,7 @@ func fromURL(raw string) (*graphql.RawParams, *problem) {
 	if err != nil {
 		return nil, badRequest("the URL's parameters are malformed")
 	}
-	for _, name := range []string{"query", "operationName", "variables", "extensions", documentID, shortDocumentID} {
+	for _, name := range []string{"query", "operationName", "variables", "extensions", documentID} {
 		if len(values[name]) > 1 {
 			return nil, badRequest("the parameter %s is given more than once", name)
 		}
@@ -141,10 +141,11 @@ func decode(text []byte) (*graphql.RawParams, *problem) {
 		return nil, p
 	}
 	var id, short string
-	for name, target := range map[string]*string{documentID: &id, shortDocumentID: &short} {
-		if err := json.Unmarshal(orNull(fields[name]), target); err != nil {
-			return nil, badRequest("%s is no string", name)
-		}
+	if err := json.Unmarshal(orNull(fields[documentID]), &id); err != nil {
+		return nil, badRequest("%s is no string", documentID)
+	}
+	if json.Unmarshal(orNull(fields[shortDocumentID]), &short) != nil {
+		short = "" // it is something else then
 	}
 	if p := nameDocument(params, id, short); p != nil {
 		return nil, p
