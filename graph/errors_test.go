@@ -32,6 +32,8 @@ func TestExpectedOutcomesAreData(t *testing.T) {
 	}{
 		{&jobs.IdempotencyConflictError{Job: j}, "createJob", "IdempotencyConflict", "IDEMPOTENCY_CONFLICT"},
 		{&jobs.InvalidInputError{Issues: []jobs.Issue{{Path: "/task", Message: "m"}}}, "createJob", "InvalidInput", "INVALID_INPUT"},
+		{&jobs.InvalidInputError{Code: jobs.CodeTooManyOpenJobs, Issues: []jobs.Issue{{Message: "m"}}}, "createJob", "InvalidInput", "TOO_MANY_OPEN_JOBS"},
+		{&jobs.InvalidInputError{Code: jobs.CodeInputTooLarge, Issues: []jobs.Issue{{Path: "/input", Message: "m"}}}, "createJob", "InvalidInput", "INPUT_TOO_LARGE"},
 		{nil, "startAttempt", "StartAttemptSuccess", ""},
 		{&jobs.AttemptBlockedError{By: at}, "startAttempt", "AttemptBlocked", "ATTEMPT_BLOCKED"},
 		{&jobs.FallbackNotAllowedError{Target: "demo/x"}, "startAttempt", "FallbackNotAllowed", "FALLBACK_NOT_ALLOWED"},

@@ -2,12 +2,14 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph/generated"
+	"github.com/docket-gateway/docket/internal/documents"
 	"github.com/docket-gateway/docket/internal/operation"
 	"github.com/docket-gateway/docket/internal/transport"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -24,7 +26,10 @@ type Options struct {
 	Limits          operation.Limits
 	Transport       transport.Options // Init and CheckOrigin are the guard's
 	NoIntrospection bool
-	Logger          *slog.Logger // [slog.Default()]
+	// Documents that clients may name by an id; nil: none. With DocumentsRequired there are no others.
+	Documents         *documents.Set
+	DocumentsRequired bool
+	Logger            *slog.Logger // [slog.Default()]
 }
 
 // NewHandler returns the GraphQL endpoint: POST, GET, server-sent events and WebSocket.
@@ -32,12 +37,7 @@ func NewHandler(r *Resolver, guard Guard, o Options) *transport.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	config := generated.Config{Resolvers: r}
-	setComplexity(&config.Complexity)
-	exec := operation.New(generated.NewExecutableSchema(config), operation.Options{
-		Limits: o.Limits, NoIntrospection: o.NoIntrospection,
-		ErrorPresenter: ErrorPresenter(o.Logger), Recover: Recover(o.Logger), ResolverMiddleware: MarkResolverErrors,
-	})
+	exec := newExecutor(r, o)
 	t := o.Transport
 	if t.Logger == nil {
 		t.Logger = o.Logger
@@ -52,6 +52,35 @@ func NewHandler(r *Resolver, guard Guard, o Options) *transport.Handler {
 		return viewer.NewContext(ctx, v), nil
 	}
 	return transport.New(exec, t)
+}
+
+func newExecutor(r *Resolver, o Options) *operation.Executor {
+	config := generated.Config{Resolvers: r}
+	setComplexity(&config.Complexity)
+	e := operation.Options{
+		Limits: o.Limits, NoIntrospection: o.NoIntrospection, DocumentsRequired: o.DocumentsRequired,
+		ErrorPresenter: ErrorPresenter(o.Logger), Recover: Recover(o.Logger), ResolverMiddleware: MarkResolverErrors,
+	}
+	if o.Documents != nil {
+		e.Documents = o.Documents
+	}
+	return operation.New(generated.NewExecutableSchema(config), e)
+}
+
+// CheckDocuments returns an error that names every document of o.Documents that would be refused, and why.
+func CheckDocuments(ctx context.Context, o Options) error {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	exec := newExecutor(nil, o)
+	var all []error
+	for _, id := range o.Documents.IDs() {
+		document, _ := o.Documents.Lookup(id)
+		if err := exec.Check(ctx, document); err != nil {
+			all = append(all, fmt.Errorf("trusted document %s: %w", id, err))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // guessedAttempts stands for the length of a list whose size is not asked for.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/docket-gateway/docket/graph/model"
@@ -103,7 +104,7 @@ func invalidInput(e *jobs.InvalidInputError) model.InvalidInput {
 	for i, issue := range e.Issues {
 		issues[i] = &model.InputIssue{Path: issue.Path, Message: issue.Message}
 	}
-	return model.InvalidInput{Code: codeInvalidInput, Message: e.Error(), Issues: issues}
+	return model.InvalidInput{Code: cmp.Or(e.Code, codeInvalidInput), Message: e.Error(), Issues: issues}
 }
 
 func jobFinished(e *jobs.JobFinishedError) model.JobFinished {

@@ -250,6 +250,14 @@ var (
 					Where: "state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED'",
 				},
 			},
+			{
+				Name:    "job_open",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[17]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'QUEUED' OR state = 'RUNNING' OR state = 'UNKNOWN' OR state = 'WAITING'",
+				},
+			},
 		},
 	}
 	// JobEventsColumns holds the columns for the "job_events" table.

@@ -80,5 +80,8 @@ func (Job) Indexes() []ent.Index {
 		// time that it is asked, and every new migration would build the index anew.
 		index.Fields("state", "updated_at").StorageKey("job_finished").
 			Annotations(entsql.IndexWhere("state = 'SUCCEEDED' OR state = 'FAILED' OR state = 'CANCELLED'")),
+		// How many jobs of an owner are not finished.
+		index.Fields("owner_id").StorageKey("job_open").
+			Annotations(entsql.IndexWhere("state = 'QUEUED' OR state = 'RUNNING' OR state = 'UNKNOWN' OR state = 'WAITING'")),
 	}
 }

@@ -69,6 +69,9 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock,
 	if err != nil {
 		return nil, fmt.Errorf("load tasks: %w", err)
 	}
+	if err := checkTaskInputs(cfg.Limits.Input, defs); err != nil {
+		return nil, err
+	}
 	for _, d := range defs {
 		for _, t := range d.Route() {
 			if _, ok := registry.Lookup(t); !ok {
@@ -119,7 +122,7 @@ func (p *parts) service(n jobs.Notifier, m metrics, more ...queue.Part) (*jobs.S
 	return jobs.New(jobs.Deps{
 		Store: p.store, Catalog: p.catalog, Queue: attempts, Gate: p.gate, Targets: known{p.registry}, Prices: prices{p.registry}, Callbacks: hooks,
 		Notifier: n, Metrics: m, Logger: p.log,
-	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), MaxAttempts: p.cfg.MaxAttempts}), attempts, nil
+	}, jobs.Options{Lease: p.cfg.Lease, MaxInput: int(p.cfg.Limits.Input), MaxAttempts: p.cfg.MaxAttempts, MaxOpenJobs: p.cfg.Limits.OpenJobsPerOwner}), attempts, nil
 }
 
 func newWebhooks(cfg config.Webhooks, log *slog.Logger, m webhooks.Metrics) (*webhooks.Service, error) {

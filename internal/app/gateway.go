@@ -91,7 +91,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if err := g.prover.fallbacks(ctx, g.versions); err != nil {
 		return nil, err
 	}
-	handler, err := g.handler(service, hub, metrics)
+	handler, err := g.handler(ctx, service, hub, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.
 }
 
 // handler routes the endpoints.
-func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
+func (g *Gateway) handler(ctx context.Context, service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
 	guard := auth.NewDevGuard()
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
@@ -157,8 +157,12 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	if err != nil {
 		return nil, err
 	}
+	options, err := g.endpointOptions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	endpoint := graph.NewHandler(resolver, guard, g.graphOptions())
+	endpoint := graph.NewHandler(resolver, guard, options)
 	g.sockets = endpoint.Wait
 	mux.Handle("/graphql", endpoint)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
@@ -168,7 +172,11 @@ func (g *Gateway) handler(service *jobs.Service, hub *events.Hub, metrics *telem
 	// Callbacks prove themselves by their signature, and a provider is no browser: the guard is for everything else.
 	outer := http.NewServeMux()
 	outer.Handle(callbacks.Pattern, callback)
-	outer.Handle("/", guard.Handler(mux))
+	inner, err := guarded(guard, g.cfg.AllowedOrigins, mux)
+	if err != nil {
+		return nil, err
+	}
+	outer.Handle("/", inner)
 	return outer, nil
 }
 

@@ -115,8 +115,8 @@ func requirements(ctx context.Context, race bool, getenv func(string) string) []
 			},
 			packages: []string{"nodejs", "npm"}, // which say what they lack if Debian's are too old
 		},
-		program(balancer.FindNginx, "nginx"),
-		program(balancer.FindHAProxy, "haproxy"),
+		installed(balancer.FindNginx, "nginx"),
+		installed(balancer.FindHAProxy, "haproxy"),
 	}
 	if race {
 		needed = append(needed, requirement{
@@ -127,7 +127,7 @@ func requirements(ctx context.Context, race bool, getenv func(string) string) []
 	return needed
 }
 
-func program(find func() (string, error), packages ...string) requirement {
+func installed(find func() (string, error), packages ...string) requirement {
 	return requirement{packages: packages, check: func() error {
 		_, err := find()
 		return err

@@ -24,6 +24,10 @@ type Config struct {
 	Limits          Limits        `yaml:"limits"`
 	Log             Log           `yaml:"log"`
 
+	AllowedOrigins   []string         `yaml:"allowed_origins"` // of pages that may use the endpoint, each once; may be empty
+	TrustedDocuments TrustedDocuments `yaml:"trusted_documents"`
+	Introspection    bool             `yaml:"introspection"`
+
 	// Warnings are for the log at start: what was read and cannot have any effect. They hold no values.
 	Warnings []string `yaml:"-"`
 }
@@ -116,7 +120,13 @@ type Retention struct {
 	Interval time.Duration `yaml:"interval"` // 1s to 24h
 }
 
-// Limits bound what one request may ask for.
+// TrustedDocuments says which operations are known, and whether there are others.
+type TrustedDocuments struct {
+	Manifest string `yaml:"manifest"` // a file; empty: none
+	Required bool   `yaml:"required"` // needs a manifest
+}
+
+// Limits bound what one request may ask for, and one owner altogether.
 type Limits struct {
 	Body         Bytes `yaml:"body"`          // 1KiB to 64MiB
 	Depth        int   `yaml:"depth"`         // 1 to 1000
@@ -124,6 +134,13 @@ type Limits struct {
 	ParserTokens int   `yaml:"parser_tokens"` // 100 to 1000000
 	Aliases      int   `yaml:"aliases"`       // 1 to 10000
 	Complexity   int   `yaml:"complexity"`    // 1 to 1000000
+
+	OperationsPerSocket int           `yaml:"operations_per_socket"` // 1 to 10000, at once
+	SocketsPerOwner     int           `yaml:"sockets_per_owner"`     // 0 (off) to 1000000, at once, in one process
+	SocketLifetime      time.Duration `yaml:"socket_lifetime"`       // 0s (off), or 1s to 720h
+	RequestsPerMinute   int           `yaml:"requests_per_minute"`   // 0 (off) to 1000000, of one owner
+	Burst               int           `yaml:"burst"`                 // 1 to 1000000, of one owner at once
+	OpenJobsPerOwner    int           `yaml:"open_jobs_per_owner"`   // 0 (off) to 1000000
 }
 
 // Log says what is logged and how.
@@ -187,8 +204,10 @@ func Default() *Config {
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
 			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
+			OperationsPerSocket: 100, SocketsPerOwner: 1000, SocketLifetime: 24 * time.Hour, Burst: 60,
 		},
-		Log: Log{Level: "info", Format: "text"},
+		Log:           Log{Level: "info", Format: "text"},
+		Introspection: true,
 	}
 }
 

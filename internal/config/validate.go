@@ -72,12 +72,11 @@ func (l *loader) validate(c *Config) {
 	}
 	l.number("retention.batch", c.Retention.Batch, 1, 1000)
 	l.duration("retention.interval", c.Retention.Interval, time.Second, day)
-	l.size("limits.body", c.Limits.Body, 1<<10, 64<<20)
-	l.number("limits.depth", c.Limits.Depth, 1, 1000)
-	l.size("limits.input", c.Limits.Input, 1, c.Limits.Body)
-	l.number("limits.parser_tokens", c.Limits.ParserTokens, 100, 1_000_000)
-	l.number("limits.aliases", c.Limits.Aliases, 1, 10_000)
-	l.number("limits.complexity", c.Limits.Complexity, 1, 1_000_000)
+	l.limits(c.Limits)
+	l.allowedOrigins(c.AllowedOrigins)
+	if c.TrustedDocuments.Required && c.TrustedDocuments.Manifest == "" {
+		l.problem("trusted_documents.required", "needs trusted_documents.manifest")
+	}
 	l.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	l.oneOf("log.format", c.Log.Format, "text", "json")
 }

@@ -108,6 +108,9 @@ func (s *Service) insert(sys context.Context, tx *store.Tx, v viewer.Viewer, in 
 	if err != nil {
 		return Created{}, fmt.Errorf("insert job: %w", err)
 	}
+	if err := s.checkOpenJobs(sys, tx, v.OwnerID()); err != nil {
+		return Created{}, err
+	}
 	// The new row is this transaction's own: nobody else can see or lock it yet.
 	j := &ent.Job{ID: id, Version: 1, State: job.StateQUEUED}
 	c := &change{ctx: sys, s: s, tx: tx, job: j, by: v, state: j.State}
@@ -147,10 +150,14 @@ func (s *Service) byKey(sys context.Context, q *ent.Client, ownerID, key string)
 
 // plan checks everything that depends on this server's configuration.
 func (s *Service) plan(in CreateInput) (plan, error) {
-	if len(in.Input) > s.maxInput {
-		return plan{}, invalid("/input", "is %d bytes as JSON; at most %d are taken", len(in.Input), s.maxInput)
-	}
 	task, ok := s.catalog.Get(in.Task)
+	limit := s.maxInput
+	if ok && task.MaxInputBytes > 0 {
+		limit = min(limit, task.MaxInputBytes)
+	}
+	if len(in.Input) > limit {
+		return plan{}, beyond(CodeInputTooLarge, "/input", "is %d bytes as JSON; at most %d are taken", len(in.Input), limit)
+	}
 	if !ok {
 		return plan{}, invalid("/task", "there is no such task")
 	}

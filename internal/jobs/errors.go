@@ -23,8 +23,17 @@ type Issue struct {
 	Message string
 }
 
+// Codes of an InvalidInputError for a limit.
+const (
+	CodeInputTooLarge   = "INPUT_TOO_LARGE"
+	CodeTooManyOpenJobs = "TOO_MANY_OPEN_JOBS"
+)
+
 // InvalidInputError means that nothing was stored and no key was used up.
-type InvalidInputError struct{ Issues []Issue }
+type InvalidInputError struct {
+	Code   string // empty but for a limit
+	Issues []Issue
+}
 
 func (e *InvalidInputError) Error() string {
 	if len(e.Issues) == 0 {
@@ -34,7 +43,12 @@ func (e *InvalidInputError) Error() string {
 }
 
 func invalid(path, format string, args ...any) *InvalidInputError {
-	return &InvalidInputError{Issues: []Issue{{Path: path, Message: fmt.Sprintf(format, args...)}}}
+	return beyond("", path, format, args...)
+}
+
+// beyond is invalid because of a limit, which has a code of its own.
+func beyond(code, path, format string, args ...any) *InvalidInputError {
+	return &InvalidInputError{Code: code, Issues: []Issue{{Path: path, Message: fmt.Sprintf(format, args...)}}}
 }
 
 // IdempotencyConflictError means that the key belongs to a job of this owner with another intent.

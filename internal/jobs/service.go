@@ -91,6 +91,7 @@ type Options struct {
 	// MaxAttempts is how many attempts a job may have before StartAttempt refuses another one [100]. What follows by
 	// itself is not counted against it: the task's retries and route bound that.
 	MaxAttempts int
+	MaxOpenJobs int // of one owner, not finished [no limit]
 }
 
 // Service is the life of jobs. It is safe for concurrent use, by any number of processes on one database.
@@ -110,6 +111,7 @@ type Service struct {
 	maxInput int
 
 	maxAttempts int
+	maxOpenJobs int
 	// sweepBatch is how many attempts a sweep reads at a time.
 	sweepBatch int
 
@@ -129,8 +131,9 @@ func New(d Deps, o Options) *Service {
 	return &Service{
 		store: d.Store, catalog: d.Catalog, queue: d.Queue, gate: d.Gate, targets: d.Targets, prices: d.Prices, callbacks: d.Callbacks,
 		notifier: d.Notifier, metrics: d.Metrics, log: d.Logger,
-		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), maxAttempts: cmp.Or(o.MaxAttempts, 100), sweepBatch: sweepBatch,
-		owners: newKnown(), versions: newParsed(), jitter: rand.Float64,
+		lease: cmp.Or(o.Lease, 15*time.Second), maxInput: cmp.Or(o.MaxInput, 256<<10), maxAttempts: cmp.Or(o.MaxAttempts, 100), maxOpenJobs: o.MaxOpenJobs,
+		sweepBatch: sweepBatch,
+		owners:     newKnown(), versions: newParsed(), jitter: rand.Float64,
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
-	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
 // Codes of requests that are not executed, in extensions.code.
@@ -33,6 +32,11 @@ const (
 	CodeFilterTooDeep    = "FILTER_TOO_DEEP"  //
 	CodeFilterTooLarge   = "FILTER_TOO_LARGE" //
 	CodeTooComplex       = "QUERY_TOO_COMPLEX"
+
+	CodeDocumentMismatch      = "DOCUMENT_MISMATCH"         // the id is another document's
+	CodeDocumentNotTrusted    = "DOCUMENT_NOT_TRUSTED"      // only the manifest's are
+	CodePersistedNotFound     = "PERSISTED_QUERY_NOT_FOUND" // no document of that id
+	CodeIntrospectionDisabled = "INTROSPECTION_DISABLED"
 )
 
 // Limits of one request. Zero values mean the defaults in brackets.
@@ -64,7 +68,9 @@ func (l Limits) withDefaults() Limits {
 // Options of an Executor.
 type Options struct {
 	Limits             Limits
-	NoIntrospection    bool
+	NoIntrospection    bool                       // __typename is none
+	Documents          Documents                  // [none]
+	DocumentsRequired  bool                       // other documents are refused
 	ErrorPresenter     graphql.ErrorPresenterFunc // required
 	Recover            graphql.RecoverFunc        // required
 	ResolverMiddleware graphql.FieldMiddleware    // [calls the resolver]
@@ -113,7 +119,12 @@ func (e *Executor) CreateOperationContext(ctx context.Context, params *graphql.R
 			errs = gqlerror.List{gqlerror.Wrap(e.options.Recover(ctx, value))}
 		}
 	}()
-	doc, errs := e.parse(params.Query)
+	query, err := e.document(params)
+	if err != nil {
+		return op, gqlerror.List{err}
+	}
+	op.RawQuery = query
+	doc, errs := e.parse(query)
 	if errs != nil {
 		return op, errs
 	}
@@ -162,8 +173,11 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		return nil, gqlerror.List{err}
 	}
 	restore := maskNumbers(doc)
-	errs := validator.ValidateWithRules(e.schema.Schema(), doc, rules.NewDefaultRules())
+	errs := validator.ValidateWithRules(e.schema.Schema(), doc, e.rules())
 	restore()
+	if e.options.NoIntrospection && len(errs) == 0 && introspects(doc) {
+		return nil, refuse(CodeIntrospectionDisabled, "this server does not tell its schema")
+	}
 	for _, err := range errs {
 		_ = with(err, CodeValidationFailed)
 	}

@@ -80,6 +80,16 @@ func (tx *Tx) LockJob(ctx context.Context, id string) (*ent.Job, error) {
 	return q.Only(ctx)
 }
 
+// LockOwner makes whoever else locks the owner wait until the transaction ends. It comes after the insert of a job, which holds
+// the owner's key already: NO KEY is what two of them do not wait for each other with.
+func (tx *Tx) LockOwner(ctx context.Context, id string) error {
+	if !tx.store.Postgres() {
+		return nil // SQLite's transactions hold the whole database already
+	}
+	var one int
+	return tx.SQL.QueryRowContext(ctx, "SELECT 1 FROM owners WHERE id = $1 FOR NO KEY UPDATE", id).Scan(&one)
+}
+
 // txDriver runs ent's statements in a *sql.Tx; once that is over, on the pool.
 type txDriver struct {
 	entsql.Conn

@@ -104,6 +104,7 @@ func (s sources) compile(dir string) (*Definition, error) {
 		Content:         content,
 		Temperature:     temperature,
 		MaxOutputTokens: int(f.MaxOutputTokens),
+		MaxInputBytes:   int(f.MaxInputBytes),
 		Target:          string(f.Target),
 		Fallbacks:       make([]string, len(f.Fallbacks)),
 		RaceAllowed:     f.Race == raceAllowed,

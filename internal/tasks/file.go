@@ -23,6 +23,7 @@ type taskFile struct {
 	Version         text         `yaml:"version" json:"version"`
 	Temperature     number       `yaml:"temperature" json:"temperature"`
 	MaxOutputTokens integer      `yaml:"max_output_tokens" json:"max_output_tokens"`
+	MaxInputBytes   integer      `yaml:"max_input_bytes" json:"max_input_bytes,omitempty"` // as formats
 	Target          text         `yaml:"target" json:"target"`
 	Fallbacks       []text       `yaml:"fallbacks" json:"fallbacks"`
 	Race            text         `yaml:"race" json:"race"`

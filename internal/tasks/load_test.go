@@ -51,6 +51,21 @@ contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budge
 		require.Equal(t, tasks.ContractPolicy{Runs: 5, MaxAge: 168 * time.Hour, Stability: 1}, d.Contract)
 	})
 
+	t.Run("KeepsABoundOfTheInput", func(t *testing.T) {
+		t.Parallel()
+		plain, err := tasks.Load(folder(nil), "greet")
+		require.NoError(t, err)
+		require.Zero(t, plain.MaxInputBytes)
+		require.NotContains(t, string(plain.Content), "max_input_bytes", "it would change the digests of earlier versions")
+		d, err := tasks.Load(folder(map[string]string{tasks.FileTask: goodYAML + "max_input_bytes: 4096\n"}), "greet")
+		require.NoError(t, err)
+		require.Equal(t, 4096, d.MaxInputBytes)
+		require.NotEqual(t, plain.Digest, d.Digest)
+		again, err := tasks.Parse(d.Content)
+		require.NoError(t, err)
+		require.Equal(t, 4096, again.MaxInputBytes)
+	})
+
 	t.Run("TakesFormatsForHintsIfItIsToldSo", func(t *testing.T) {
 		t.Parallel()
 		const output = `{"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}`
@@ -101,6 +116,8 @@ contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budge
 			{"too cold", base + "temperature: -0.1\n", "temperature: must be between 0 and 2"},
 			{"no tokens", base + "max_output_tokens: 0\n", "max_output_tokens: must be between"},
 			{"unknown race", base + "race: maybe\n", "race: must be allowed or forbidden"},
+			{"negative bound of the input", base + "max_input_bytes: -1\n", "max_input_bytes: must be between"},
+			{"large bound of the input", base + "max_input_bytes: 67108865\n", "max_input_bytes: must be between"},
 			{"unknown use of formats", base + "formats: maybe\n", "formats: must be assert or annotate"},
 			{"hedge without race", base + "hedge_after: 1s\n", "hedge_after: needs race: allowed"},
 			{"negative hedge", base + "race: allowed\nhedge_after: -1s\n", "hedge_after: must be between"},

@@ -12,6 +12,7 @@ import (
 const (
 	maxTemperature  = 2.0
 	maxTokens       = 1_000_000
+	maxInputBytes   = 64 << 20
 	maxFallbacks    = 16
 	maxHedgeAfter   = time.Hour
 	maxRetries      = 20
@@ -82,6 +83,9 @@ func (f taskFile) check() error {
 		}
 	default:
 		bad("race", "must be allowed or forbidden")
+	}
+	if f.MaxInputBytes < 0 || f.MaxInputBytes > maxInputBytes {
+		bad("max_input_bytes", "must be between 0 and %d", maxInputBytes)
 	}
 	if f.Formats != "" && f.Formats != formatsAssert && f.Formats != formatsAnnotate {
 		bad("formats", "must be assert or annotate")

@@ -21,6 +21,7 @@ type Definition struct {
 
 	Temperature     float64
 	MaxOutputTokens int
+	MaxInputBytes   int // of a job's input as JSON; 0: the server's own limit alone
 	Target          string
 	Fallbacks       []string
 	RaceAllowed     bool

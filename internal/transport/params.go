@@ -74,13 +74,10 @@ func fromURL(raw string) (*graphql.RawParams, *problem) {
 	if err != nil {
 		return nil, badRequest("the URL's parameters are malformed")
 	}
-	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+	for _, name := range []string{"query", "operationName", "variables", "extensions", documentID} {
 		if len(values[name]) > 1 {
 			return nil, badRequest("the parameter %s is given more than once", name)
 		}
-	}
-	if !values.Has("query") {
-		return nil, badRequest("there is no query")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	for name, target := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
@@ -94,6 +91,12 @@ func fromURL(raw string) (*graphql.RawParams, *problem) {
 		if p := object(name, text, target); p != nil {
 			return nil, p
 		}
+	}
+	if p := nameDocument(params, values.Get(documentID), values.Get(shortDocumentID)); p != nil {
+		return nil, p
+	}
+	if !values.Has("query") && !namesDocument(params) {
+		return nil, badRequest("there is no query")
 	}
 	return params, nil
 }
@@ -122,10 +125,12 @@ func decode(text []byte) (*graphql.RawParams, *problem) {
 	}
 	params := &graphql.RawParams{}
 	var query *string
-	if err := json.Unmarshal(orNull(fields["query"]), &query); err != nil || query == nil {
-		return nil, badRequest("query is missing or no string")
+	if err := json.Unmarshal(orNull(fields["query"]), &query); err != nil {
+		return nil, badRequest("query is no string")
 	}
-	params.Query = *query
+	if query != nil {
+		params.Query = *query
+	}
 	if err := json.Unmarshal(orNull(fields["operationName"]), &params.OperationName); err != nil {
 		return nil, badRequest("operationName is no string")
 	}
@@ -134,6 +139,19 @@ func decode(text []byte) (*graphql.RawParams, *problem) {
 	}
 	if p := object("extensions", orNull(fields["extensions"]), &params.Extensions); p != nil {
 		return nil, p
+	}
+	var id, short string
+	if err := json.Unmarshal(orNull(fields[documentID]), &id); err != nil {
+		return nil, badRequest("%s is no string", documentID)
+	}
+	if json.Unmarshal(orNull(fields[shortDocumentID]), &short) != nil {
+		short = "" // it is something else then
+	}
+	if p := nameDocument(params, id, short); p != nil {
+		return nil, p
+	}
+	if query == nil && !namesDocument(params) {
+		return nil, badRequest("query is missing")
 	}
 	return params, nil
 }

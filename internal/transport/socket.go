@@ -14,6 +14,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	gqltransport "github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/docket-gateway/docket/internal/canonical"
 )
@@ -38,6 +39,10 @@ type socket struct {
 	initTimer *time.Timer
 	unbind    func() bool // from ctx
 	opening   *operation  // the last one that gqlgen was given; only the reader of messages looks
+
+	// Of gqlgen's own goroutine: what is known once the socket is initialised.
+	client context.Context
+	leave  []func()
 
 	mu          sync.Mutex
 	initialised bool
@@ -112,13 +117,13 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 				return s.refuse(closeTooManyInits, "Too many initialisation requests")
 			}
 		case "subscribe":
-			code, reason, full := s.open(&m)
+			code, reason, refused := s.open(&m)
 			if code != 0 {
 				return s.refuse(code, reason)
 			}
-			if full {
+			if refused != nil {
 				forward = false
-				s.reply(tooManyOperations(m.ID))
+				s.reply(errorMessage(m.ID, refused))
 			}
 		case "complete":
 			forward = s.abandon(&m)
@@ -186,31 +191,46 @@ func (s *socket) admits(id string) (code int, reason string) {
 	return 0, ""
 }
 
-// open gives an operation its own id. code is that to close with, 0 if the message is right.
-func (s *socket) open(m *message) (code int, reason string, full bool) {
+// open gives an operation its own id. code is that to close with, 0 if the message is right; refused is why it may not run
+// all the same.
+func (s *socket) open(m *message) (code int, reason string, refused *gqlerror.Error) {
 	if code, reason := s.admits(m.ID); code != 0 {
-		return code, reason, false
+		return code, reason, nil
 	}
 	params, p := decode(orNull(m.Payload))
 	if p != nil {
-		return closeBadMessage, "Invalid message", false
+		return closeBadMessage, "Invalid message", nil
+	}
+	if wait := s.o.take(s.client); wait > 0 {
+		return 0, "", rateLimited(wait)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.byOurs) >= s.o.MaxOperations {
-		return 0, "", true
+		return 0, "", codedError(CodeTooManyOperations, "too many operations on this socket")
 	}
 	// Written anew from what was checked: gqlgen's decoder would take QUERY for query.
 	payload, err := json.Marshal(params)
 	if err != nil {
-		return closeBadMessage, "Invalid message", false
+		return closeBadMessage, "Invalid message", nil
 	}
 	s.last++
 	ours := strconv.Itoa(s.last)
 	s.opening = &operation{ours: ours, client: m.ID, q: newQueue(s.o)}
 	s.byClient[m.ID], s.byOurs[ours] = s.opening, s.opening
 	m.ID, m.Payload = ours, payload
-	return 0, "", false
+	return 0, "", nil
+}
+
+// enter counts the socket for its client, and its age from now on.
+func (s *socket) enter(client context.Context) bool {
+	leave, ok := s.o.enter(client)
+	if !ok {
+		return false
+	}
+	s.client = client
+	s.leave = []func(){leave, s.o.afterLifetime(func() { s.close(closeLifetime, "Socket lifetime over") })}
+	return true
 }
 
 // created and dispatched tell which of gqlgen's operations is which.
@@ -322,10 +342,6 @@ func asError(m message) message {
 	return m
 }
 
-func tooManyOperations(id string) message {
-	return errorMessage(id, codedError(CodeTooManyOperations, "too many operations on this socket"))
-}
-
 // write gives up the connection to a client that does not read.
 func (s *socket) write(text []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.WriteTimeout)
@@ -381,6 +397,9 @@ func (s *socket) Close() error {
 func (s *socket) stop() {
 	s.initTimer.Stop()
 	s.unbind()
+	for _, leave := range s.leave {
+		leave()
+	}
 	_ = s.SetReadDeadline(time.Time{})
 	s.out.fail()
 }

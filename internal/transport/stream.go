@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
@@ -23,6 +24,12 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		refuse(w, jsonType, p.status, p.code, p.message)
 		return
 	}
+	leave, ok := h.o.enter(r.Context())
+	if !ok {
+		refuseStream(w)
+		return
+	}
+	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	op, errs := h.exec.CreateOperationContext(ctx, params)
@@ -63,13 +70,17 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	w.Header().Set("Content-Type", streamType+"; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := &eventWriter{w: w, control: http.NewResponseController(w), timeout: h.o.WriteTimeout}
+	old := make(chan struct{})
+	if errs == nil && op.Operation.Operation == ast.Subscription {
+		defer h.o.afterLifetime(func() { close(old) })()
+	}
 	if out.send([]byte(comment)) {
-		h.writeEvents(ctx, out, q)
+		h.writeEvents(ctx, out, q, old)
 	}
 }
 
-// writeEvents returns when all is written, or nobody reads any more.
-func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue) {
+// writeEvents returns when all is written, nobody reads any more, or the stream is old.
+func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, old <-chan struct{}) {
 	silence := time.NewTicker(h.o.KeepAlive)
 	defer silence.Stop()
 	for {
@@ -94,6 +105,9 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue) {
 			if !out.send([]byte(comment)) {
 				return
 			}
+		case <-old: // without `complete`, so that the client comes back
+			out.send([]byte(": the stream's lifetime is over\n"))
+			return
 		case <-ctx.Done():
 			return
 		}

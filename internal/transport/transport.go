@@ -25,8 +25,10 @@ const (
 	CodeInvalidJSON          = "INVALID_JSON"
 	CodeMethodNotAllowed     = "METHOD_NOT_ALLOWED"
 	CodeNotAcceptable        = "NOT_ACCEPTABLE"
+	CodeRateLimited          = "RATE_LIMITED"        // of one client
 	CodeSlowConsumer         = "SLOW_CONSUMER"       // the end of a stream; extensions.resumeAfter is the number to go on after
 	CodeTooManyOperations    = "TOO_MANY_OPERATIONS" // on one socket
+	CodeTooManySockets       = "TOO_MANY_SOCKETS"    // and event streams, of one client
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 )
 
@@ -44,6 +46,8 @@ type Options struct {
 	// CheckOrigin refuses handshakes that browsers make for other sites. Required.
 	CheckOrigin func(*http.Request) bool
 
+	Limiter       Limiter       // nil: none
+	Lifetime      time.Duration // a socket or stream of a subscription is ended at this age, or up to a tenth before; 0: never
 	BodyLimit     int64         // bytes of a request's body and of a WebSocket message [1 MiB]
 	InitTimeout   time.Duration // from the handshake to connection_init [5s]
 	PingInterval  time.Duration // between pings of a WebSocket; without a pong for two of them it is closed [20s]
@@ -155,6 +159,10 @@ func (h *Handler) overHTTP(w http.ResponseWriter, r *http.Request) {
 	errorType := answer
 	if answer == streamType {
 		errorType = jsonType
+	}
+	if wait := h.o.take(r.Context()); wait > 0 {
+		refuseRate(w, r, errorType, wait, h.o.BodyLimit)
+		return
 	}
 	params, problem := h.params(w, r)
 	if problem != nil {

@@ -11,7 +11,7 @@ import (
 
 const subprotocol = "graphql-transport-ws"
 
-// Close codes of graphql-transport-ws.
+// Close codes of graphql-transport-ws. Those that it does not know are ours: clients of that protocol connect again.
 const (
 	closeBadMessage     = 4400
 	closeUnauthorized   = 4401
@@ -19,7 +19,9 @@ const (
 	closeBadSubprotocol = 4406
 	closeInitTimeout    = 4408
 	closeDuplicateID    = 4409
+	closeLifetime       = 4410 // ours
 	closeTooManyInits   = 4429
+	closeTooManySockets = 4430 // ours
 	closeGoingAway      = 1001
 )
 
@@ -63,6 +65,10 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return gqltransport.WithWebsocketCloseCode(gqltransport.AppendCloseReason(ctx, "Forbidden"), closeForbidden), nil,
 					errors.New("forbidden")
+			}
+			if !s.enter(initialised) {
+				return gqltransport.WithWebsocketCloseCode(gqltransport.AppendCloseReason(ctx, "Too many sockets"), closeTooManySockets), nil,
+					errors.New(tooManySockets)
 			}
 			return initialised, nil, nil
 		},
