@@ -36,7 +36,7 @@ func Kinds() []string { return slices.Clone(kinds) }
 func (l *loader) validate(c *Config) {
 	l.listen(c.Listen)
 	l.database(c.Database.Reveal())
-	l.oneOf("auth.mode", c.Auth.Mode, AuthModeDev)
+	l.auth(c.Auth)
 	if len(c.Tasks) == 0 {
 		l.problem("tasks", "must name at least one folder")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -27,13 +26,13 @@ type message struct {
 // with codes of its own and answers an operation after its end; here each operation gets an id of ours on the way in, so
 // that what an ended one says late can be told apart and dropped.
 type socket struct {
-	ctx  context.Context // of the handshake
 	conn *websocket.Conn
 	o    Options
 
 	initTimer *time.Timer
 
 	mu          sync.Mutex
+	ctx         context.Context // of the handshake, then of the connection as it was initialised
 	initialised bool
 	closing     bool
 	byClient    map[string]string // the client's id of an open operation: ours
@@ -226,7 +225,23 @@ func (s *socket) WriteJSON(v any) error {
 			return nil
 		}
 	}
+	if _, over := ended(s.bound()); over { // what follows from the end is none of the operation's own
+		return nil
+	}
 	return s.write(m)
+}
+
+// bind makes the connection end with ctx.
+func (s *socket) bind(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = ctx
+}
+
+func (s *socket) bound() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ctx
 }
 
 // asError turns a response without data into the message that says so: the request was refused, or its stream broke.
@@ -263,8 +278,8 @@ func (s *socket) write(m message) error {
 func (s *socket) WriteClose(code int, reason string) error {
 	if code == gqltransport.WebsocketCloseNormalClosure {
 		code, reason = closeGoingAway, "Going away"
-		if errors.Is(s.ctx.Err(), context.DeadlineExceeded) {
-			code, reason = closeForbidden, "Forbidden"
+		if e, ok := ended(s.bound()); ok {
+			code, reason = closing(e)
 		}
 	}
 	s.close(code, reason)

@@ -13,7 +13,7 @@ import (
 // stream answers any operation with server-sent events, in the distinct connections mode of graphql-sse: an event `next`
 // for each response, then `complete`.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql.RawParams) {
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := h.o.Bound(r.Context())
 	defer cancel()
 	op, errs := h.exec.CreateOperationContext(ctx, params)
 	if errs == nil && notForGET(r, op) {
@@ -41,6 +41,10 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	for {
 		select {
 		case resp, more := <-responses:
+			if e, over := ended(ctx); over { // the response tells no more than that
+				out.end(e)
+				return
+			}
 			if !more {
 				if ctx.Err() == nil {
 					out.complete()
@@ -56,6 +60,9 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 				return
 			}
 		case <-ctx.Done():
+			if e, over := ended(ctx); over {
+				out.end(e)
+			}
 			return
 		}
 	}
@@ -103,6 +110,11 @@ func (e *eventWriter) next(resp []byte) bool {
 
 // complete has a line of data, or EventSource would not tell of it.
 func (e *eventWriter) complete() bool { return e.send("event: complete\ndata:\n\n") }
+
+// end tells why the server ends the stream.
+func (e *eventWriter) end(why Ending) {
+	_ = e.next(encode(&graphql.Response{Errors: gqlerror.List{codedError(why.Code(), why.Error())}})) && e.complete()
+}
 
 // send is false once the client is gone, or does not read.
 func (e *eventWriter) send(text string) bool {
