@@ -137,7 +137,7 @@ func (v *Verifier) key(ctx context.Context, keys *keys, t *jwt.Token) (any, erro
 		return nil, errIssuer
 	}
 	key, err := keys.find.KeyfuncCtx(ctx)(t)
-	if errors.Is(err, jwkset.ErrKeyNotFound) {
+	if errors.Is(err, jwkset.ErrKeyNotFound) && !errors.Is(err, auth.ErrUnavailable) {
 		return nil, errNoSuchKey
 	}
 	return key, err
