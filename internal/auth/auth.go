@@ -5,7 +5,6 @@ package auth
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -25,17 +24,23 @@ var (
 	// ErrUnavailable is wrapped where nobody can say now whether the credentials are good.
 	ErrUnavailable error = &problem{text: "credentials cannot be checked now", code: CodeUnavailable, closeCode: 1013}
 	// ErrExpired and ErrRevoked wrap ErrUnauthenticated. They are also the causes that contexts of Identity.Bound end with.
-	ErrExpired = fmt.Errorf("%w: the credentials have expired", ErrUnauthenticated)
-	ErrRevoked = fmt.Errorf("%w: the credentials were revoked", ErrUnauthenticated)
+	ErrExpired error = refusal("the credentials have expired")
+	ErrRevoked error = refusal("the credentials were revoked")
 )
 
 // problem is an error that a transport can tell its client of: by a code, or by closing a WebSocket.
 type problem struct {
 	text, code string
 	closeCode  int
+	kind       error // that it wraps, if any
+}
+
+func refusal(why string) *problem {
+	return &problem{text: "unauthenticated: " + why, code: CodeUnauthenticated, closeCode: 4403, kind: ErrUnauthenticated}
 }
 
 func (p *problem) Error() string  { return p.text }
+func (p *problem) Unwrap() error  { return p.kind }
 func (p *problem) Code() string   { return p.code }
 func (p *problem) CloseCode() int { return p.closeCode }
 

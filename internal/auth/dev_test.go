@@ -49,7 +49,7 @@ func TestDevRefusesWhatItDoesNotUnderstand(t *testing.T) {
 
 func TestDevRefusesLongHeaderUnread(t *testing.T) {
 	t.Parallel()
-	_, err := Dev{}.Authenticate(t.Context(), "Bearer dev:" + strings.Repeat("a", 1<<20))
+	_, err := Dev{}.Authenticate(t.Context(), "Bearer dev:"+strings.Repeat("a", 1<<20))
 	require.ErrorIs(t, err, ErrUnauthenticated)
 	require.ErrorContains(t, err, "too long")
 }
