@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"log/slog"
 	"net/http"
@@ -291,8 +292,16 @@ func TestDoesNotBelieveAnyAnswer(t *testing.T) {
 	for name, prepare := range map[string]func(p *provider, c *oidc.Config){
 		"DocumentOfAnotherIssuer": func(p *provider, _ *oidc.Config) { p.issuer = "https://evil.example" },
 		"Redirect": func(p *provider, _ *oidc.Config) {
-			p.answer = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys?again", http.StatusFound) }
+			good := jwkset.JWKSMarshal{Keys: p.jwks}
+			p.answer = func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.RawQuery == "" {
+					http.Redirect(w, r, "/keys?elsewhere", http.StatusFound)
+					return
+				}
+				_ = json.NewEncoder(w).Encode(good)
+			}
 		},
+		"KeysInTheClear": func(p *provider, _ *oidc.Config) { p.keysAt = "http://docket.invalid/keys" },
 		"Endless": func(p *provider, _ *oidc.Config) {
 			p.answer = func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write([]byte(`{"x": "` + strings.Repeat("x", 2<<20) + `", "keys": []}`))
@@ -309,8 +318,13 @@ func TestDoesNotBelieveAnyAnswer(t *testing.T) {
 			p.publish("ec", ec)
 			c := p.config()
 			p.set(func() { prepare(p, &c) })
-			_, err := verifier(t, c, oidc.Options{}).Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
+			log := &buffer{}
+			v := verifier(t, c, oidc.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+			_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
 			require.ErrorIs(t, err, auth.ErrUnavailable)
+			if name == "KeysInTheClear" {
+				require.Contains(t, log.String(), oidc.ErrInsecure.Error())
+			}
 		})
 	}
 }

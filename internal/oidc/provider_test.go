@@ -39,6 +39,7 @@ type provider struct {
 	t      *testing.T
 	url    string
 	issuer string // that its document names
+	keysAt string // that too
 
 	mu      sync.Mutex
 	jwks    []jwkset.JWKMarshal
@@ -58,7 +59,7 @@ func newProvider(t *testing.T) *provider {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.issuer, "jwks_uri": p.url + "/keys"})
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.issuer, "jwks_uri": p.keysAt})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -75,7 +76,7 @@ func newProvider(t *testing.T) *provider {
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	p.url, p.issuer = s.URL, s.URL
+	p.url, p.issuer, p.keysAt = s.URL, s.URL, s.URL+"/keys"
 	return p
 }
 
