@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/docket-gateway/docket/ent/apikey"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
 	"github.com/docket-gateway/docket/ent/gateevent"
@@ -79,6 +80,7 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			apikey.Table:         apikey.ValidColumn,
 			attempt.Table:        attempt.ValidColumn,
 			contractresult.Table: contractresult.ValidColumn,
 			gateevent.Table:      gateevent.ValidColumn,

@@ -12,19 +12,19 @@ import (
 	"github.com/docket-gateway/docket/internal/documents"
 	"github.com/docket-gateway/docket/internal/operation"
 	"github.com/docket-gateway/docket/internal/transport"
-	"github.com/docket-gateway/docket/internal/viewer"
 )
 
 // Guard authenticates: *auth.Guard. Its Handler must stand before the handler that NewHandler returns.
 type Guard interface {
 	CheckOrigin(r *http.Request) bool
-	FromInitPayload(payload map[string]any, fallback viewer.Viewer) (viewer.Viewer, error)
+	Init(ctx context.Context, payload map[string]any) (context.Context, error)
+	Bound(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Options of the endpoint. Zero values mean the defaults of their types.
 type Options struct {
 	Limits          operation.Limits
-	Transport       transport.Options // Init and CheckOrigin are the guard's
+	Transport       transport.Options // Init, Bound and CheckOrigin are the guard's
 	NoIntrospection bool
 	// Documents that clients may name by an id; nil: none. With DocumentsRequired there are no others.
 	Documents         *documents.Set
@@ -44,13 +44,13 @@ func NewHandler(r *Resolver, guard Guard, o Options) *transport.Handler {
 	}
 	t.CheckOrigin = guard.CheckOrigin
 	t.Init = func(ctx context.Context, payload map[string]any) (context.Context, error) {
-		handshake, _ := viewer.FromContext(ctx)
-		v, err := guard.FromInitPayload(payload, handshake)
+		ctx, err := guard.Init(ctx, payload)
 		if err != nil {
 			return nil, fmt.Errorf("connection_init: %w", err)
 		}
-		return viewer.NewContext(ctx, v), nil
+		return ctx, nil
 	}
+	t.Bound = guard.Bound
 	return transport.New(exec, t)
 }
 

@@ -57,13 +57,17 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 	t.Helper()
+	return setupBehind(t, auth.NewDevGuard(), change...)
+}
+
+func setupBehind(t *testing.T, guard *auth.Guard, change ...func(*graph.Options)) *bundle {
+	t.Helper()
 	b := &bundle{Seed: seed.SQLite(t), log: &safeBuffer{}, statements: &atomic.Int64{}}
 	driver := dialect.DebugWithContext(entsql.OpenDB(dialect.SQLite, b.Store.DB()), func(context.Context, ...any) { b.statements.Add(1) })
 	client := ent.NewClient(ent.Driver(driver))
 	b.jobs = &fakeJobs{t: t, seed: b.Seed}
 	b.hub = events.NewHub()
 	b.Changed = b.hub.JobChanged
-	guard := auth.NewDevGuard()
 	catalog := fakeCatalog{{
 		Name: "triage", Version: "1", Target: "demo/inkjet", Fallbacks: []string{"demo/laser"},
 		InputSchemaJSON: json.RawMessage(`{"type": "object"}`), OutputSchemaJSON: json.RawMessage(`true`),

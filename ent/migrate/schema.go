@@ -9,6 +9,34 @@ import (
 )
 
 var (
+	// APIKeysColumns holds the columns for the "api_keys" table.
+	APIKeysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "hash", Type: field.TypeBytes},
+		{Name: "issuer", Type: field.TypeString},
+		{Name: "subject", Type: field.TypeString},
+		{Name: "operator", Type: field.TypeBool},
+		{Name: "note", Type: field.TypeString},
+		{Name: "created_by", Type: field.TypeString},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+		{Name: "revoked_by", Type: field.TypeString, Nullable: true},
+	}
+	// APIKeysTable holds the schema information for the "api_keys" table.
+	APIKeysTable = &schema.Table{
+		Name:       "api_keys",
+		Columns:    APIKeysColumns,
+		PrimaryKey: []*schema.Column{APIKeysColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "apikey_issuer_subject",
+				Unique:  false,
+				Columns: []*schema.Column{APIKeysColumns[2], APIKeysColumns[3]},
+			},
+		},
+	}
 	// AttemptsColumns holds the columns for the "attempts" table.
 	AttemptsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString},
@@ -340,6 +368,7 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		APIKeysTable,
 		AttemptsTable,
 		ContractResultsTable,
 		GateEventsTable,
@@ -351,6 +380,9 @@ var (
 )
 
 func init() {
+	APIKeysTable.Annotation = &entsql.Annotation{
+		Table: "api_keys",
+	}
 	AttemptsTable.ForeignKeys[0].RefTable = JobsTable
 	AttemptsTable.Annotation = &entsql.Annotation{}
 	AttemptsTable.Annotation.Checks = map[string]string{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/docket-gateway/docket/ent/apikey"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/contractresult"
 	"github.com/docket-gateway/docket/ent/gateevent"
@@ -23,6 +24,43 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	apikey.Policy = privacy.NewPolicies(schema.APIKey{})
+	apikey.Hooks[0] = func(next ent.Mutator) ent.Mutator {
+		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+			if err := apikey.Policy.EvalMutation(ctx, m); err != nil {
+				return nil, err
+			}
+			return next.Mutate(ctx, m)
+		})
+	}
+	apikeyFields := schema.APIKey{}.Fields()
+	_ = apikeyFields
+	// apikeyDescHash is the schema descriptor for hash field.
+	apikeyDescHash := apikeyFields[1].Descriptor()
+	// apikey.HashValidator is a validator for the "hash" field. It is called by the builders before save.
+	apikey.HashValidator = apikeyDescHash.Validators[0].(func([]byte) error)
+	// apikeyDescIssuer is the schema descriptor for issuer field.
+	apikeyDescIssuer := apikeyFields[2].Descriptor()
+	// apikey.IssuerValidator is a validator for the "issuer" field. It is called by the builders before save.
+	apikey.IssuerValidator = apikeyDescIssuer.Validators[0].(func(string) error)
+	// apikeyDescSubject is the schema descriptor for subject field.
+	apikeyDescSubject := apikeyFields[3].Descriptor()
+	// apikey.SubjectValidator is a validator for the "subject" field. It is called by the builders before save.
+	apikey.SubjectValidator = apikeyDescSubject.Validators[0].(func(string) error)
+	// apikeyDescCreatedBy is the schema descriptor for created_by field.
+	apikeyDescCreatedBy := apikeyFields[6].Descriptor()
+	// apikey.CreatedByValidator is a validator for the "created_by" field. It is called by the builders before save.
+	apikey.CreatedByValidator = apikeyDescCreatedBy.Validators[0].(func(string) error)
+	// apikeyDescCreatedAt is the schema descriptor for created_at field.
+	apikeyDescCreatedAt := apikeyFields[7].Descriptor()
+	// apikey.DefaultCreatedAt holds the default value on creation for the created_at field.
+	apikey.DefaultCreatedAt = apikeyDescCreatedAt.Default.(func() time.Time)
+	// apikeyDescID is the schema descriptor for id field.
+	apikeyDescID := apikeyFields[0].Descriptor()
+	// apikey.DefaultID holds the default value on creation for the id field.
+	apikey.DefaultID = apikeyDescID.Default.(func() string)
+	// apikey.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	apikey.IDValidator = apikeyDescID.Validators[0].(func(string) error)
 	attempt.Policy = privacy.NewPolicies(schema.Attempt{})
 	attempt.Hooks[0] = func(next ent.Mutator) ent.Mutator {
 		return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {

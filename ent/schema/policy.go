@@ -38,6 +38,9 @@ func (ContractResult) Policy() ent.Policy { return policy(anyViewer) }
 // Policy of the GateEvent: as of the results that it tells of.
 func (GateEvent) Policy() ent.Policy { return policy(anyViewer) }
 
+// Policy of the APIKey: nobody reads it through a request, not even its owner or an operator.
+func (APIKey) Policy() ent.Policy { return policy() }
+
 func policy(reads ...privacy.QueryRule) ent.Policy {
 	query := append(privacy.QueryPolicy{systemReads()}, reads...)
 	return privacy.Policy{

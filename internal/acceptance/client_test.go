@@ -16,6 +16,7 @@ import (
 type client struct {
 	url     string // http://127.0.0.1:port
 	subject string // of auth.mode dev: name or name:operator; empty for the operator "local"
+	token   string // of auth.mode token, in place of subject
 	http    *http.Client
 }
 
@@ -33,7 +34,17 @@ func (c *client) as(subject string) *client {
 	return &other
 }
 
+// with is the same gateway with another credential.
+func (c *client) with(token string) *client {
+	other := *c
+	other.subject, other.token = "", token
+	return &other
+}
+
 func (c *client) authorization() string {
+	if c.token != "" {
+		return "Bearer " + c.token
+	}
 	if c.subject == "" {
 		return ""
 	}

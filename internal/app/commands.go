@@ -111,7 +111,7 @@ func (p *program) commands() *cobra.Command {
 	)
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve the API and work on jobs (the default)", Args: noArgs, RunE: p.serve},
-		migrate, p.contracts(), p.attempts(),
+		migrate, p.contracts(), p.attempts(), p.keys(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(p.out, "docket", version())
 			return err

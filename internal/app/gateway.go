@@ -54,7 +54,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if cfg, err = usable(ctx, cfg, log); err != nil {
 		return nil, err
 	}
-	if err := auth.RequireLoopback(ctx, cfg.Listen); err != nil {
+	if err := reachable(ctx, cfg); err != nil {
 		return nil, err
 	}
 	p, err := build(ctx, cfg, log, time.Now)
@@ -91,15 +91,21 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if err := g.prover.fallbacks(ctx, g.versions); err != nil {
 		return nil, err
 	}
-	handler, err := g.handler(ctx, service, hub, metrics)
+	who, err := newIdentity(cfg.Auth, p.store, log)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := g.handler(ctx, who.guard, service, hub, metrics)
 	if err != nil {
 		return nil, err
 	}
 	if g.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if err := auth.RequireLoopbackListener(g.listener); err != nil {
-		return nil, errors.Join(err, g.listener.Close())
+	if cfg.Auth.Mode != config.AuthModeToken {
+		if err := auth.RequireLoopbackListener(g.listener); err != nil {
+			return nil, errors.Join(err, g.listener.Close())
+		}
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g.cancel = cancel
@@ -109,6 +115,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	}
 	g.run(life, hub, service.HeldVersions)
 	g.background.Go(func() { g.retention().Run(life, service, log) })
+	who.run(life, &g.background)
 	g.serve(life, handler)
 	g.ready.Store(true)
 	return g, nil
@@ -142,8 +149,7 @@ func usable(ctx context.Context, cfg *config.Config, log *slog.Logger) (*config.
 }
 
 // handler routes the endpoints.
-func (g *Gateway) handler(ctx context.Context, service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
-	guard := auth.NewDevGuard()
+func (g *Gateway) handler(ctx context.Context, guard *auth.Guard, service *jobs.Service, hub *events.Hub, metrics *telemetry.Metrics) (http.Handler, error) {
 	resolver := graph.NewResolver(graph.Deps{
 		Client: g.store.Client(), Jobs: service, Catalog: g.catalog, Targets: known{g.registry},
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
@@ -162,22 +168,20 @@ func (g *Gateway) handler(ctx context.Context, service *jobs.Service, hub *event
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	endpoint := graph.NewHandler(resolver, guard, options)
-	g.sockets = endpoint.Wait
-	mux.Handle("/graphql", endpoint)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", g.readyz)
-	mux.Handle("GET /metrics", metrics.Handler())
-	mux.Handle("/", console)
-	// Callbacks prove themselves by their signature, and a provider is no browser: the guard is for everything else.
-	outer := http.NewServeMux()
-	outer.Handle(callbacks.Pattern, callback)
-	inner, err := guarded(guard, g.cfg.AllowedOrigins, mux)
-	if err != nil {
+	if err := guard.Allow(g.cfg.AllowedOrigins...); err != nil {
 		return nil, err
 	}
-	outer.Handle("/", inner)
-	return outer, nil
+	endpoint := graph.NewHandler(resolver, guard, options)
+	g.sockets = endpoint.Wait
+	mux.Handle("/graphql", auth.CORS(g.cfg.AllowedOrigins, guard.Handler(endpoint)))
+	mux.Handle("GET /metrics", guard.Operators(metrics.Handler()))
+	// Nothing here is anybody's, and neither a probe nor a browser that asks for a page has credentials.
+	mux.Handle("GET /healthz", guard.Open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })))
+	mux.Handle("GET /readyz", guard.Open(http.HandlerFunc(g.readyz)))
+	mux.Handle("/", guard.Open(console))
+	// Callbacks prove themselves by their signature, and a provider is no browser.
+	mux.Handle(callbacks.Pattern, callback)
+	return mux, nil
 }
 
 func watchBacklog(cfg *config.Config, metrics *telemetry.Metrics, service *jobs.Service, log *slog.Logger) {

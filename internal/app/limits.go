@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/http"
 
 	"github.com/docket-gateway/docket/graph"
-	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/documents"
 	"github.com/docket-gateway/docket/internal/quota"
@@ -38,18 +36,6 @@ func (g *Gateway) endpointOptions(ctx context.Context) (graph.Options, error) {
 		}
 	}
 	return o, nil
-}
-
-// guarded puts the guard before everything, and the allowed origins' way past it before the endpoint alone.
-func guarded(guard *auth.Guard, origins []string, mux http.Handler) (http.Handler, error) {
-	if err := guard.Allow(origins...); err != nil {
-		return nil, err
-	}
-	inner := guard.Handler(mux)
-	outer := http.NewServeMux()
-	outer.Handle("/graphql", auth.CORS(origins, inner))
-	outer.Handle("/", inner)
-	return outer, nil
 }
 
 // checkTaskInputs refuses tasks that promise to take more than any input may have.

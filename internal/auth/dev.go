@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -24,27 +25,27 @@ const (
 type Dev struct{}
 
 // Authenticate implements Authenticator.
-func (Dev) Authenticate(authorization string) (viewer.Viewer, error) {
+func (Dev) Authenticate(_ context.Context, authorization string) (Identity, error) {
 	if authorization == "" {
-		return viewer.Viewer{Issuer: devIssuer, Subject: devDefault, Operator: true}, nil
+		return Identity{Viewer: viewer.Viewer{Issuer: devIssuer, Subject: devDefault, Operator: true}}, nil
 	}
 	if len(authorization) > maxDevHeader {
-		return viewer.Viewer{}, fmt.Errorf("%w: the Authorization header is too long", ErrUnauthenticated)
+		return Identity{}, fmt.Errorf("%w: the Authorization header is too long", ErrUnauthenticated)
 	}
 	scheme, token, _ := strings.Cut(authorization, " ")
 	rest, ok := strings.CutPrefix(token, "dev:")
 	if !strings.EqualFold(scheme, "Bearer") || !ok {
-		return viewer.Viewer{}, fmt.Errorf("%w: expected Bearer dev:<subject> or Bearer dev:<subject>:operator", ErrUnauthenticated)
+		return Identity{}, fmt.Errorf("%w: expected Bearer dev:<subject> or Bearer dev:<subject>:operator", ErrUnauthenticated)
 	}
 	// A colon ends the subject, so that a misspelt role is an error and not somebody else's name.
 	subject, role, hasRole := strings.Cut(rest, ":")
 	if hasRole && role != "operator" {
-		return viewer.Viewer{}, fmt.Errorf("%w: the only role is operator", ErrUnauthenticated)
+		return Identity{}, fmt.Errorf("%w: the only role is operator", ErrUnauthenticated)
 	}
 	if !ValidSubject(subject) {
-		return viewer.Viewer{}, fmt.Errorf("%w: a subject is 1 to %d printable characters", ErrUnauthenticated, maxSubject)
+		return Identity{}, fmt.Errorf("%w: a subject is 1 to %d printable characters", ErrUnauthenticated, maxSubject)
 	}
-	return viewer.Viewer{Issuer: devIssuer, Subject: subject, Operator: hasRole}, nil
+	return Identity{Viewer: viewer.Viewer{Issuer: devIssuer, Subject: subject, Operator: hasRole}}, nil
 }
 
 // ValidSubject says whether s may name somebody: 1 to 255 bytes of printable characters, without spaces at its ends.

@@ -23,10 +23,11 @@ func TestDevAccepts(t *testing.T) {
 		"Bearer dev:" + long:               {Issuer: "dev", Subject: long},
 		"Bearer dev:" + long + ":operator": {Issuer: "dev", Subject: long, Operator: true},
 	} {
-		got, err := Dev{}.Authenticate(header)
+		got, err := Dev{}.Authenticate(t.Context(), header)
 		require.NoError(t, err, header)
-		require.Equal(t, want, got, header)
-		require.False(t, got.System())
+		require.Equal(t, want, got.Viewer, header)
+		require.Zero(t, got.Expires, header)
+		require.False(t, got.Viewer.System())
 	}
 }
 
@@ -39,7 +40,7 @@ func TestDevRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"Bearer dev:alice ", "Bearer dev: alice", "Bearer dev:al\x00ice", "Bearer dev:al\nice", "Bearer dev:al\x7fice",
 		"Bearer dev:al\u202eice", "Bearer dev:al\u200bice", "Bearer dev:\xff", "Bearer dev:" + strings.Repeat("a", 256),
 	} {
-		got, err := Dev{}.Authenticate(header)
+		got, err := Dev{}.Authenticate(t.Context(), header)
 		require.ErrorIs(t, err, ErrUnauthenticated, "%.40q", header)
 		require.Zero(t, got)
 		require.NotContains(t, err.Error(), "alice", "an error never repeats credentials")
@@ -48,7 +49,7 @@ func TestDevRefusesWhatItDoesNotUnderstand(t *testing.T) {
 
 func TestDevRefusesLongHeaderUnread(t *testing.T) {
 	t.Parallel()
-	_, err := Dev{}.Authenticate("Bearer dev:" + strings.Repeat("a", 1<<20))
+	_, err := Dev{}.Authenticate(t.Context(), "Bearer dev:"+strings.Repeat("a", 1<<20))
 	require.ErrorIs(t, err, ErrUnauthenticated)
 	require.ErrorContains(t, err, "too long")
 }

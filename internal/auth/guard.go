@@ -1,17 +1,13 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/docket-gateway/docket/internal/viewer"
-)
-
-// Codes of the errors that a Guard answers with.
-const (
-	CodeUnauthenticated = "UNAUTHENTICATED" // 401
-	CodeForbidden       = "FORBIDDEN"       // 403: from another site, or to another host
 )
 
 // Guard stands before the GraphQL endpoint: it refuses requests that a browser sends for another site, authenticates
@@ -36,9 +32,34 @@ func NewDevGuard() *Guard {
 }
 
 // Handler puts the guard before next. A WebSocket handshake without a header passes, because a browser cannot set one:
-// its viewer is what the authenticator gives for no credentials, if anything, and connection_init decides
-// (FromInitPayload). A next that serves WebSockets must therefore not take the context's viewer for granted.
+// its viewer is what the authenticator gives for no credentials, if anything, and connection_init decides (Init). A next
+// that serves WebSockets must therefore not take the context's viewer for granted.
 func (g *Guard) Handler(next http.Handler) http.Handler {
+	return g.Open(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, err := g.authenticate(r)
+		switch {
+		case err == nil:
+			r = r.WithContext(NewContext(r.Context(), id))
+		case isUpgrade(r) && len(r.Header.Values("Authorization")) == 0:
+		case errors.Is(err, ErrUnauthenticated):
+			challenge := "Bearer"
+			if r.Header.Get("Authorization") != "" {
+				challenge += ` error="invalid_token"` // of RFC 6750
+			}
+			w.Header().Set("WWW-Authenticate", challenge)
+			refuse(w, r, http.StatusUnauthorized, CodeUnauthenticated, err.Error())
+			return
+		default: // whatever else it is, nobody knows who this is
+			w.Header().Set("Retry-After", "5")
+			refuse(w, r, http.StatusServiceUnavailable, CodeUnavailable, ErrUnavailable.Error())
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// Open is for what anybody may see: it refuses other sites and hosts as Handler does, and asks for no credentials.
+func (g *Guard) Open(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.local && !loopbackHost(r.Host) {
 			refuse(w, r, http.StatusForbidden, CodeForbidden, "this server answers on loopback names only")
@@ -48,18 +69,19 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			refuse(w, r, http.StatusForbidden, CodeForbidden, "requests from another site are refused")
 			return
 		}
-		v, err := g.authenticate(r)
-		switch {
-		case err == nil:
-			r = r.WithContext(viewer.NewContext(r.Context(), v))
-		case isUpgrade(r) && len(r.Header.Values("Authorization")) == 0:
-		default:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, r, http.StatusUnauthorized, CodeUnauthenticated, err.Error())
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Operators is Handler for what only operators may see.
+func (g *Guard) Operators(next http.Handler) http.Handler {
+	return g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v, ok := viewer.FromContext(r.Context()); !ok || !v.Operator {
+			refuse(w, r, http.StatusForbidden, CodeForbidden, "this is for operators only")
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // CheckOrigin is for a WebSocket upgrader: it refuses handshakes that a browser makes for another origin. Clients that
@@ -68,9 +90,26 @@ func (g *Guard) CheckOrigin(r *http.Request) bool {
 	return (!g.local || loopbackHost(r.Host)) && g.sameOrigin(r)
 }
 
-// FromInitPayload authenticates a WebSocket by the payload of its connection_init: {"Authorization": "Bearer …"}, the key
-// in any case. Without that key it is fallback, the handshake's viewer; a zero fallback is ErrUnauthenticated.
-func (g *Guard) FromInitPayload(payload map[string]any, fallback viewer.Viewer) (viewer.Viewer, error) {
+// Init authenticates a WebSocket by the payload of its connection_init: {"Authorization": "Bearer …"}, the key in any
+// case. Without that key it is the handshake's identity, which ctx holds; without that it is ErrUnauthenticated. The
+// context that it returns ends with the credentials, and with ctx.
+func (g *Guard) Init(ctx context.Context, payload map[string]any) (context.Context, error) {
+	id, err := g.fromPayload(ctx, payload)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := id.Bound(NewContext(ctx, id))
+	context.AfterFunc(ctx, cancel)
+	return ctx, nil
+}
+
+// Bound is Identity.Bound of the identity that ctx holds. A context without one ends with its parent.
+func (g *Guard) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	id, _ := fromContext(ctx)
+	return id.Bound(ctx)
+}
+
+func (g *Guard) fromPayload(ctx context.Context, payload map[string]any) (Identity, error) {
 	var given []any
 	for key, value := range payload {
 		if strings.EqualFold(key, "Authorization") {
@@ -78,28 +117,28 @@ func (g *Guard) FromInitPayload(payload map[string]any, fallback viewer.Viewer) 
 		}
 	}
 	if len(given) == 0 {
-		if fallback == (viewer.Viewer{}) {
-			return viewer.Viewer{}, ErrUnauthenticated
+		if id, ok := fromContext(ctx); ok {
+			return id, nil
 		}
-		return fallback, nil
+		return Identity{}, ErrUnauthenticated
 	}
 	text, ok := given[0].(string)
 	// Present but empty is a broken client, not an anonymous one.
 	if !ok || text == "" || len(given) > 1 {
-		return viewer.Viewer{}, ErrUnauthenticated
+		return Identity{}, ErrUnauthenticated
 	}
-	return g.authenticator.Authenticate(text)
+	return g.authenticator.Authenticate(ctx, text)
 }
 
-func (g *Guard) authenticate(r *http.Request) (viewer.Viewer, error) {
+func (g *Guard) authenticate(r *http.Request) (Identity, error) {
 	values := r.Header.Values("Authorization")
 	switch {
 	case len(values) == 0:
-		return g.authenticator.Authenticate("")
+		return g.authenticator.Authenticate(r.Context(), "")
 	case len(values) > 1 || values[0] == "":
-		return viewer.Viewer{}, ErrUnauthenticated
+		return Identity{}, ErrUnauthenticated
 	}
-	return g.authenticator.Authenticate(values[0])
+	return g.authenticator.Authenticate(r.Context(), values[0])
 }
 
 // crossSite reports whether a browser sends r for another origin. Unlike http.CrossOriginProtection alone it covers GET

@@ -1,7 +1,10 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,11 +18,18 @@ import (
 // strict knows one token and nobody without one, as modes for production do.
 type strict struct{}
 
-func (strict) Authenticate(authorization string) (viewer.Viewer, error) {
-	if authorization != "Bearer good" {
-		return viewer.Viewer{}, ErrUnauthenticated
+func (strict) Authenticate(_ context.Context, authorization string) (Identity, error) {
+	switch authorization {
+	case "Bearer good":
+		return Identity{Viewer: viewer.Viewer{Issuer: "strict", Subject: "s"}}, nil
+	case "Bearer operator":
+		return Identity{Viewer: viewer.Viewer{Issuer: "strict", Subject: "o", Operator: true}}, nil
+	case "Bearer whoever":
+		return Identity{}, fmt.Errorf("%w: dial 10.0.0.7", ErrUnavailable)
+	case "Bearer broken":
+		return Identity{}, errors.New("a failure of another kind")
 	}
-	return viewer.Viewer{Issuer: "strict", Subject: "s"}, nil
+	return Identity{}, ErrUnauthenticated
 }
 
 type testBundle struct {
@@ -32,7 +42,13 @@ type testBundle struct {
 func serve(t *testing.T, g *Guard, method, host string, headers ...string) (*httptest.ResponseRecorder, *testBundle) {
 	t.Helper()
 	b := &testBundle{}
-	h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	return serveBy(t, g.Handler, b, method, host, headers...), b
+}
+
+// serveBy sends it through one of the guard's handlers.
+func serveBy(t *testing.T, guard func(http.Handler) http.Handler, b *testBundle, method, host string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	h := guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b.called = true
 		b.viewer, b.ok = viewer.FromContext(r.Context())
 	}))
@@ -43,7 +59,7 @@ func serve(t *testing.T, g *Guard, method, host string, headers ...string) (*htt
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w, b
+	return w
 }
 
 const localHost = "127.0.0.1:8080"
@@ -71,7 +87,7 @@ func TestGuardAnswers401InGraphQLShape(t *testing.T) {
 			w, b := serve(t, NewDevGuard(), http.MethodGet, localHost, headers...)
 			require.False(t, b.called)
 			require.Equal(t, http.StatusUnauthorized, w.Code)
-			require.Equal(t, "Bearer", w.Header().Get("WWW-Authenticate"))
+			require.Regexp(t, `^Bearer( error="invalid_token")?$`, w.Header().Get("WWW-Authenticate"))
 			requireCode(t, w, CodeUnauthenticated)
 		})
 	}
@@ -150,7 +166,7 @@ func TestGuardLetsUpgradesPassToConnectionInit(t *testing.T) {
 	require.Equal(t, "local", b.viewer.Subject)
 }
 
-func TestFromInitPayload(t *testing.T) {
+func TestInit(t *testing.T) {
 	t.Parallel()
 	local := viewer.Viewer{Issuer: "dev", Subject: "local", Operator: true}
 	for name, c := range map[string]struct {
@@ -171,13 +187,18 @@ func TestFromInitPayload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := NewDevGuard().FromInitPayload(c.payload, c.fallback)
-			require.Equal(t, c.want, got)
+			handshake := t.Context()
+			if c.fallback != (viewer.Viewer{}) {
+				handshake = NewContext(handshake, Identity{Viewer: c.fallback})
+			}
+			ctx, err := NewDevGuard().Init(handshake, c.payload)
 			if c.want == (viewer.Viewer{}) {
 				require.ErrorIs(t, err, ErrUnauthenticated)
-			} else {
-				require.NoError(t, err)
+				return
 			}
+			require.NoError(t, err)
+			got, _ := viewer.FromContext(ctx)
+			require.Equal(t, c.want, got)
 		})
 	}
 }
@@ -207,4 +228,61 @@ func TestCheckOrigin(t *testing.T) {
 			require.Equal(t, http.MethodGet, r.Method)
 		})
 	}
+}
+
+func TestGuardSaysWhenItCannotTell(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"whoever", "broken"} {
+		w, b := serve(t, NewGuard(strict{}), http.MethodPost, "docket.example", "Authorization: Bearer "+token)
+		require.False(t, b.called, "what cannot be checked is not let in")
+		require.Equal(t, http.StatusServiceUnavailable, w.Code, "and not called wrong either")
+		require.Equal(t, "5", w.Header().Get("Retry-After"))
+		requireCode(t, w, CodeUnavailable)
+		require.NotContains(t, w.Body.String(), "10.0.0.7")
+		require.NotContains(t, w.Body.String(), "another kind")
+	}
+}
+
+func TestGuardChallengesByTheRFC(t *testing.T) {
+	t.Parallel()
+	w, _ := serve(t, NewGuard(strict{}), http.MethodPost, "docket.example")
+	require.Equal(t, "Bearer", w.Header().Get("WWW-Authenticate"))
+	w, _ = serve(t, NewGuard(strict{}), http.MethodPost, "docket.example", "Authorization: Bearer bad")
+	require.Equal(t, `Bearer error="invalid_token"`, w.Header().Get("WWW-Authenticate"))
+}
+
+func TestOpenAsksForNoCredentialsAndRefusesOtherSites(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		guard   *Guard
+		host    string
+		headers []string
+		passes  bool
+	}{
+		"Nobody":    {NewGuard(strict{}), "docket.example", nil, true},
+		"Bad":       {NewGuard(strict{}), "docket.example", []string{"Authorization: Bearer bad"}, true},
+		"OtherSite": {NewGuard(strict{}), "docket.example", []string{"Origin: https://evil.example"}, false},
+		"Rebinding": {NewDevGuard(), "evil.example", nil, false},
+	} {
+		b := &testBundle{}
+		w := serveBy(t, c.guard.Open, b, http.MethodGet, c.host, c.headers...)
+		require.Equal(t, c.passes, b.called, name)
+		require.False(t, b.ok, name)
+		if !c.passes {
+			require.Equal(t, http.StatusForbidden, w.Code, name)
+		}
+	}
+}
+
+func TestOperatorsLetsOperatorsIn(t *testing.T) {
+	t.Parallel()
+	for header, status := range map[string]int{"Bearer operator": http.StatusOK, "Bearer good": http.StatusForbidden, "Bearer bad": http.StatusUnauthorized} {
+		b := &testBundle{}
+		w := serveBy(t, NewGuard(strict{}).Operators, b, http.MethodGet, "docket.example", "Authorization: "+header)
+		require.Equal(t, status, w.Code, header)
+		require.Equal(t, status == http.StatusOK, b.called, header)
+	}
+	b := &testBundle{}
+	serveBy(t, NewDevGuard().Operators, b, http.MethodGet, localHost)
+	require.True(t, b.called, "the operator local")
 }

@@ -32,11 +32,6 @@ type Config struct {
 	Warnings []string `yaml:"-"`
 }
 
-// Auth says how a request's principal is found.
-type Auth struct {
-	Mode string `yaml:"mode"` // dev
-}
-
 // Provider is one configured provider; its models are the targets name/model.
 type Provider struct {
 	Name             string         `yaml:"name"`               // lower case letters, digits, - and _; at most 63
@@ -177,9 +172,6 @@ const (
 	RecheckRoute     = "route"
 )
 
-// AuthModeDev trusts what the client says that it is, on loopback listeners only.
-const AuthModeDev = "dev"
-
 // Default is the configuration of a machine that has none: SQLite in the working directory and simulated targets.
 func Default() *Config {
 	demo := defaultProvider()
@@ -193,7 +185,7 @@ func Default() *Config {
 	return &Config{
 		Listen:          "127.0.0.1:8080",
 		Database:        NewDSN("sqlite://docket.db"),
-		Auth:            Auth{Mode: AuthModeDev},
+		Auth:            defaultAuth(),
 		Tasks:           []string{"./contracts/tasks"},
 		Providers:       []Provider{demo},
 		Lease:           15 * time.Second,

@@ -58,7 +58,7 @@ func Load(path string, environ []string) (*Config, error) {
 		}
 		p.APIKey = NewSecret(strings.TrimSpace(key))
 	}
-	cfg.Warnings = env.unknown(cfg)
+	cfg.Warnings = append(env.unknown(cfg), cfg.Auth.idle()...)
 	if w := cfg.Webhooks; w.SecretEnv != "" && w.SecretEnv != Default().Webhooks.SecretEnv && len(w.Secrets) == 0 {
 		cfg.Warnings = append(cfg.Warnings, "webhooks.secret_env: the environment variable "+w.SecretEnv+" is not set, so no callbackUrl is taken")
 	}

@@ -37,7 +37,7 @@ func (l *loader) validate(c *Config) {
 	l.listen(c.Listen)
 	l.database("database", c.Database.Reveal())
 	l.databaseDirect(c)
-	l.oneOf("auth.mode", c.Auth.Mode, AuthModeDev)
+	l.auth(c.Auth)
 	if len(c.Tasks) == 0 {
 		l.problem("tasks", "must name at least one folder")
 	}

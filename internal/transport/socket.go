@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -30,7 +29,6 @@ type message struct {
 // with codes of its own and answers an operation after its end; here each operation gets an id of ours on the way in, so
 // that what an ended one says late can be told apart and dropped.
 type socket struct {
-	ctx  context.Context // of the handshake
 	conn *websocket.Conn
 	o    Options
 
@@ -39,12 +37,10 @@ type socket struct {
 	initTimer *time.Timer
 	unbind    func() bool // from ctx
 	opening   *operation  // the last one that gqlgen was given; only the reader of messages looks
-
-	// Of gqlgen's own goroutine: what is known once the socket is initialised.
-	client context.Context
-	leave  []func()
+	leave     []func()    // of gqlgen's own goroutine
 
 	mu          sync.Mutex
+	ctx         context.Context // of the handshake, then of the connection as it was initialised
 	initialised bool
 	closing     bool
 	byClient    map[string]*operation // by the client's id, while it may not be used again
@@ -201,7 +197,7 @@ func (s *socket) open(m *message) (code int, reason string, refused *gqlerror.Er
 	if p != nil {
 		return closeBadMessage, "Invalid message", nil
 	}
-	if wait := s.o.take(s.client); wait > 0 {
+	if wait := s.o.take(s.bound()); wait > 0 {
 		return 0, "", rateLimited(wait)
 	}
 	s.mu.Lock()
@@ -228,7 +224,6 @@ func (s *socket) enter(client context.Context) bool {
 	if !ok {
 		return false
 	}
-	s.client = client
 	s.leave = []func(){leave, s.o.afterLifetime(func() { s.close(closeLifetime, "Socket lifetime over") })}
 	return true
 }
@@ -275,6 +270,9 @@ func (s *socket) WriteJSON(v any) error {
 	}
 	switch m.Type {
 	case "next", "error", "complete":
+		if _, over := ended(s.bound()); over { // what follows from the end is none of the operation's own
+			return nil
+		}
 		m = asError(m)
 		s.mu.Lock()
 		o := s.byOurs[m.ID]
@@ -327,6 +325,19 @@ func encodeMessage(m message) []byte {
 	return text
 }
 
+// bind makes the connection end with ctx.
+func (s *socket) bind(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = ctx
+}
+
+func (s *socket) bound() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ctx
+}
+
 // asError turns a response without data into the message that says so: the request was refused, or its stream broke.
 func asError(m message) message {
 	if m.Type != "next" {
@@ -357,8 +368,8 @@ func (s *socket) write(text []byte) error {
 func (s *socket) WriteClose(code int, reason string) error {
 	if code == gqltransport.WebsocketCloseNormalClosure {
 		code, reason = closeGoingAway, "Going away"
-		if errors.Is(s.ctx.Err(), context.DeadlineExceeded) {
-			code, reason = closeForbidden, "Forbidden"
+		if e, ok := ended(s.bound()); ok {
+			code, reason = closing(e)
 		}
 	}
 	s.close(code, reason)

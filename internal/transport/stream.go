@@ -30,7 +30,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := h.o.Bound(r.Context())
 	defer cancel()
 	op, errs := h.exec.CreateOperationContext(ctx, params)
 	if errs == nil && notForGET(r, op) {
@@ -39,21 +39,21 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 	}
 	ctx, n := withNumbering(ctx, resume)
 	q := newQueue(h.o)
-	started, ended := make(chan struct{}), make(chan struct{})
+	started, done := make(chan struct{}), make(chan struct{})
 	if errs != nil {
 		q.push(nextEvent(encode(h.failed(ctx, op, errs)), 0, false))
 		q.end()
 		close(started)
-		close(ended)
+		close(done)
 	} else {
 		go func() {
-			defer close(ended)
+			defer close(done)
 			h.produce(ctx, op, n, q, started)
 		}()
 	}
 	defer func() { // nothing that runs for this request outlives it
 		cancel()
-		<-ended
+		<-done
 	}()
 	if resumed && r.Method == http.MethodGet {
 		// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
@@ -84,7 +84,11 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, o
 	silence := time.NewTicker(h.o.KeepAlive)
 	defer silence.Stop()
 	for {
-		text, ok, ended := q.pop()
+		text, ok, done := q.pop()
+		if e, over := ended(ctx); over { // what waits tells no more than that
+			out.end(e)
+			return
+		}
 		switch {
 		case ok:
 			if !out.send(text) {
@@ -92,10 +96,9 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, o
 			}
 			silence.Reset(h.o.KeepAlive)
 			continue
-		case ended:
+		case done:
 			if ctx.Err() == nil {
-				// It has a line of data, or EventSource would not tell of it.
-				out.send([]byte("event: complete\ndata:\n\n"))
+				out.complete()
 			}
 			return
 		}
@@ -109,6 +112,9 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, o
 			out.send([]byte(": the stream's lifetime is over\n"))
 			return
 		case <-ctx.Done():
+			if e, over := ended(ctx); over {
+				out.end(e)
+			}
 			return
 		}
 	}
@@ -174,6 +180,15 @@ type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+}
+
+// complete has a line of data, or EventSource would not tell of it.
+func (e *eventWriter) complete() bool { return e.send([]byte("event: complete\ndata:\n\n")) }
+
+// end tells why the server ends the stream.
+func (e *eventWriter) end(why Ending) {
+	resp := &graphql.Response{Errors: gqlerror.List{codedError(why.Code(), why.Error())}}
+	_ = e.send(nextEvent(encode(resp), 0, false)) && e.complete()
 }
 
 // send is false once the client is gone, or does not read.

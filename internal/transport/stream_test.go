@@ -150,6 +150,6 @@ func TestAStreamThatEndsWithItsContextIsNotComplete(t *testing.T) {
 	cancel()
 	h, q, w := New(nil, Options{}), newQueue(Options{}), httptest.NewRecorder()
 	q.end() // as whoever fills it does when its context is over
-	h.writeEvents(ctx, &eventWriter{w: w, control: http.NewResponseController(w), timeout: time.Second}, q)
+	h.writeEvents(ctx, &eventWriter{w: w, control: http.NewResponseController(w), timeout: time.Second}, q, nil)
 	require.Empty(t, w.Body.String())
 }

@@ -41,8 +41,11 @@ type Executor interface {
 // Options of a Handler. Zero values mean the defaults in brackets.
 type Options struct {
 	// Init authenticates a WebSocket by the payload of its connection_init; ctx is the handshake's. An error closes the
-	// socket with 4403. Required.
+	// socket with 4403, or with its own code, see Ending. So does the end of the context that it returns. Required.
 	Init func(ctx context.Context, payload map[string]any) (context.Context, error)
+	// Bound returns the context of an event stream, whose end ends the stream: with an error for the client if its cause
+	// is an Ending [the request's].
+	Bound func(ctx context.Context) (context.Context, context.CancelFunc)
 	// CheckOrigin refuses handshakes that browsers make for other sites. Required.
 	CheckOrigin func(*http.Request) bool
 
@@ -78,6 +81,9 @@ func (o Options) withDefaults() Options {
 		if *d.value == 0 {
 			*d.value = d.standard
 		}
+	}
+	if o.Bound == nil {
+		o.Bound = context.WithCancel
 	}
 	if o.MaxOperations == 0 {
 		o.MaxOperations = 100

@@ -63,13 +63,18 @@ func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {
 		InitFunc: func(ctx context.Context, payload gqltransport.InitPayload) (context.Context, *gqltransport.InitPayload, error) {
 			initialised, err := h.o.Init(ctx, payload)
 			if err != nil {
-				return gqltransport.WithWebsocketCloseCode(gqltransport.AppendCloseReason(ctx, "Forbidden"), closeForbidden), nil,
+				code, reason := closeForbidden, "Forbidden"
+				if e, ok := ending(err); ok {
+					code, reason = closing(e)
+				}
+				return gqltransport.WithWebsocketCloseCode(gqltransport.AppendCloseReason(ctx, reason), code), nil,
 					errors.New("forbidden")
 			}
 			if !s.enter(initialised) {
 				return gqltransport.WithWebsocketCloseCode(gqltransport.AppendCloseReason(ctx, "Too many sockets"), closeTooManySockets), nil,
 					errors.New(tooManySockets)
 			}
+			s.bind(initialised)
 			return initialised, nil, nil
 		},
 		PingPongInterval: h.o.PingInterval,
