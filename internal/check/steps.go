@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docket-gateway/docket/internal/modelserver"
+	"github.com/docket-gateway/docket/internal/npm"
 	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
@@ -144,7 +145,7 @@ func (c *checker) modelserver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	_, err := modelserver.Install(ctx)
-	if errors.Is(err, modelserver.ErrNotInstalled) {
+	if errors.Is(err, npm.ErrNotInstalled) {
 		return fmt.Errorf("%w: %w", errUnable, err)
 	}
 	return err
