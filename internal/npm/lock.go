@@ -11,6 +11,7 @@ type Lock struct {
 	Packages map[string]struct { // by their place
 		Version, Resolved, Integrity string
 		Link                         bool
+		Dependencies                 map[string]string // at run time
 	}
 }
 
