@@ -47,6 +47,11 @@ func TestWebClients(t *testing.T) {
 		requireScenario(t, w.run(t, w.clients, env, "relay.mjs"))
 	})
 
+	t.Run("TheTypeScriptClientInABrowser", func(t *testing.T) {
+		t.Parallel()
+		requireBrowserKeepsIntent(t, w, urls[0])
+	})
+
 	t.Run("TheExampleOfTheTypeScriptClient", func(t *testing.T) {
 		t.Parallel()
 		out := w.run(t, w.own, nil, "examples/triage.mjs", urls[0])

@@ -8,6 +8,7 @@ const client = new Client({
   webSocket: WebSocket,
 });
 
+// snippet: triage
 // The name says which intent it is. Until its job is over, the same name is the same key: after a reload, too.
 const intent = client.intent("triage:message-1041", {
   task: "triage",
@@ -17,12 +18,11 @@ const intent = client.intent("triage:message-1041", {
 const result = await intent.submit(); // sent again under its key until an answer comes
 switch (result.__typename) {
   case "CreateJobSuccess": {
-    for await (const event of client.watch(result.job.id)) {
+    for await (const event of intent.watch()) { // whatever breaks, each event once; the intent ends with the job
       console.log(event.number, event.type, event.attempt?.target ?? "", event.to ?? "");
     }
     const job = await client.job(result.job.id);
     console.log(job?.state, JSON.stringify(job?.result));
-    await intent.end(); // the next intent of this name is a new one; intent.watch() would have done it
     break;
   }
   case "IdempotencyConflict":
@@ -32,4 +32,5 @@ switch (result.__typename) {
     console.log("Nothing was made:", result.issues.map((i) => `${i.path}: ${i.message}`).join("; "));
     break;
 }
+// end
 client.dispose();

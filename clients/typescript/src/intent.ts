@@ -43,6 +43,7 @@ export class Intent {
   readonly #ownKey: string | undefined;
   #kept: Promise<Kept> | undefined;
   #submitting: Promise<CreateJobResult> | undefined;
+  #jobId: string | undefined; // once the server has told
 
   /** @internal */
   constructor(host: IntentHost, name: string, request: JobRequest, options: IntentOptions) {
@@ -72,14 +73,21 @@ export class Intent {
     return this.#submitting;
   }
 
-  /** Submits, then yields the job's events as `client.watch` does. Ends the intent when the job is over. */
+  /**
+   * Yields the events of the intent's job as `client.watch` does, and ends the intent when the job is over. Submits first, unless
+   * that was done; a DocketError tells of a conflict or invalid input then, which is its `cause`.
+   */
   async *watch(options: WatchOptions = {}): AsyncGenerator<EventFieldsFragment, void, undefined> {
-    const result = await this.submit(options.signal ? { signal: options.signal } : {});
+    yield* this.#host.events(this.#jobId ?? (await this.#submitted(options.signal)), options);
+    await this.end();
+  }
+
+  async #submitted(signal: AbortSignal | undefined): Promise<string> {
+    const result = await this.submit(signal ? { signal } : {});
     if (result.__typename !== "CreateJobSuccess") {
       throw new DocketError(result.code, result.message, { cause: result });
     }
-    yield* this.#host.events(result.job.id, options);
-    await this.end();
+    return result.job.id;
   }
 
   /** Forgets the key: the next intent of this name is a new one. The job goes on. */
@@ -102,6 +110,7 @@ export class Intent {
     const body = `{"query":${JSON.stringify(CreateJobDocument.toString())},"variables":{"input":${withKey(this.#request, kept.key)}}}`;
     const { createJob } = await this.#host.resend<CreateJobMutation>(body, { "idempotency-key": quoted(kept.key) }, signal);
     if (createJob.__typename === "CreateJobSuccess") {
+      this.#jobId = createJob.job.id;
       await this.#accepted(kept, createJob.job.id);
       if (finished.has(createJob.job.state)) {
         await this.end();

@@ -159,14 +159,17 @@ test("an intent's watch ends the intent with the job", async (t) => {
   const server = await sockets((s) => { s.event(1); s.cut(); }, (s) => { s.event(2); s.complete(); });
   const values = new Map<string, string>();
   const storage = { get: (n: string) => values.get(n), set: (n: string, v: string) => void values.set(n, v), remove: (n: string) => void values.delete(n) };
-  const c = client({ url: server.url, storage, fetch: scripted(ok(success())).fetch });
+  const http = scripted(ok(success()));
+  const c = client({ url: server.url, storage, fetch: http.fetch });
   t.after(() => { c.dispose(); server.stop(); });
   const intent = c.intent("a", { task: "triage", input: {} });
+  await intent.submit();
   const watch = intent.watch();
   assert.equal((await watch.next()).value?.number, 1);
   assert.equal(values.size, 1, "open as long as the job is");
   assert.deepEqual(await numbers(watch), [2]);
   assert.equal(values.size, 0);
+  assert.equal(http.sent.length, 1, "what was submitted is not submitted again");
 });
 
 test("an intent's watch tells why there is nothing to watch", async () => {
