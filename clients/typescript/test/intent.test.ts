@@ -170,3 +170,16 @@ test("web storage is shared by name and prefix", async () => {
   assert.equal(await client({ storage: webStorage(web) }).intent("a", request).key(), key);
   assert.deepEqual([...values.keys()], ["docket:intent:a"]);
 });
+
+test("other requests are sent once", async () => {
+  const server = scripted(status(503, { "retry-after": "2" }));
+  await assert.rejects(client({ fetch: server.fetch }).startAttempt({ jobId: "job_1" }), { name: "NoAnswerError", retryAfterMs: 2_000 });
+  assert.equal(server.sent.length, 1);
+  const stop = new AbortController();
+  const aborting = scripted(() => {
+    stop.abort(new Error("stopped"));
+    return lost();
+  });
+  const c = client({ fetch: aborting.fetch });
+  await assert.rejects(c.request<object, object>("query Viewer { viewer { subject } }", {}, { signal: stop.signal }), /stopped/);
+});
