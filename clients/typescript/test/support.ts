@@ -75,7 +75,7 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: true });
   await new Promise((resolve) => server.once("listening", resolve));
   const seen: Subscription[] = [];
-  const state = { silent: false };
+  const state = { silent: false, completed: 0 };
   server.on("connection", (socket) => {
     let authorization: string | undefined;
     socket.on("message", (data: Buffer) => {
@@ -86,6 +86,8 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
         socket.send(JSON.stringify({ type: "connection_ack" }));
       } else if (m.type === "ping" && !state.silent) {
         socket.send(JSON.stringify({ type: "pong" }));
+      } else if (m.type === "complete") {
+        state.completed++;
       } else if (m.type === "subscribe") {
         const one: Subscription = {
           after: m.payload?.variables?.after ?? 0, authorization,

@@ -137,7 +137,7 @@ test("tells a client's end from a job's", async (t) => {
   await assert.rejects(waits, { code: "DISPOSED" });
 });
 
-test("calls back, until it is told to stop", async (t) => {
+test("calls back, until it is told to stop", { timeout: 60_000 }, async (t) => {
   const { server, c } = await serve(t, (s) => { events(s, 1, 2); s.cut(); }, (s) => { events(s, 3, 3); s.complete(); }, (s) => s.event(1));
   const got: (number | string)[] = [];
   await new Promise<void>((resolve, reject) => {
@@ -151,7 +151,9 @@ test("calls back, until it is told to stop", async (t) => {
   first();
   server.seen[2]?.event(2);
   server.seen[2]?.event(3);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  while (server.state.completed === 0) { // the server is told, and has sent those two before it heard
+    await new Promise((resolve) => setImmediate(resolve));
+  }
   assert.deepEqual(late, [1]);
 });
 
