@@ -11,7 +11,7 @@ import (
 
 	"github.com/docket-gateway/docket/internal/balancer"
 	"github.com/docket-gateway/docket/internal/chromium"
-	"github.com/docket-gateway/docket/internal/modelserver"
+	"github.com/docket-gateway/docket/internal/npm"
 	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
@@ -110,7 +110,7 @@ func requirements(ctx context.Context, race bool, getenv func(string) string) []
 		browser,
 		{
 			check: func() error {
-				_, _, err := modelserver.FindNode(ctx)
+				_, _, err := npm.Find(ctx)
 				return err
 			},
 			packages: []string{"nodejs", "npm"}, // which say what they lack if Debian's are too old

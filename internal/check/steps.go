@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/docket-gateway/docket/internal/modelserver"
+	"github.com/docket-gateway/docket/internal/npm"
 	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/program"
+	"github.com/docket-gateway/docket/internal/webclients"
 )
 
 const (
@@ -51,7 +53,7 @@ func (c *checker) steps() []step {
 		steps = append(steps, step{name: "graphiql", run: c.graphiql})
 	}
 	steps = append(steps, step{name: "schema-suite", fast: true, run: c.schemaSuite})
-	steps = append(steps, step{name: "modelserver", fast: true, run: c.modelserver})
+	steps = append(steps, step{name: "npm", fast: true, run: c.npm})
 	return append(steps, step{name: "test", fast: true, run: c.test})
 }
 
@@ -141,12 +143,16 @@ func (c *checker) schemaSuite(ctx context.Context) error {
 	return c.exec(ctx, nil, "go", "test", "-tags", "jsonschemasuite", "./internal/schema", "-run", "TestOfficialSuite", "-schema.suite", folder)
 }
 
-// modelserver fetches the packages of the tests' model server, so that no test waits for npm or fails for its registry.
-func (c *checker) modelserver(ctx context.Context) error {
+// npm fetches the packages of the tests' model server and of the web clients, so that no test waits for npm or fails for its
+// registry.
+func (c *checker) npm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	_, err := modelserver.Install(ctx)
-	if errors.Is(err, modelserver.ErrNotInstalled) {
+	if err == nil {
+		_, err = webclients.Install(ctx)
+	}
+	if errors.Is(err, npm.ErrNotInstalled) {
 		return fmt.Errorf("%w: %w", errUnable, err)
 	}
 	return err

@@ -2,7 +2,7 @@
 // Completions, with a tiny model of random weights that NoiseModel writes. Tokenizer, sampling, grammar and streaming are
 // real; only the words mean nothing. The server itself is server/server.mjs and serves any GGUF model.
 //
-// It imports nothing of this module and is imported by tests and by internal/check only.
+// It imports internal/npm and nothing else of this module, and is imported by tests and by internal/check only.
 package modelserver
 
 import (

@@ -1,4 +1,4 @@
-package modelserver
+package npm
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 // ErrNotInstalled is returned, wrapped with what to install, if Node.js or npm is missing.
 var ErrNotInstalled = errors.New("Node.js and npm are needed")
 
-// minNode is the oldest major version that node-llama-cpp runs on.
+// minNode is the oldest major version that the tests' programs run on.
 const minNode = 20
 
 var installHint = fmt.Sprintf(`install Node.js %d or newer with npm:
   Debian 13, Ubuntu 25.04:  apt-get install nodejs npm
   Fedora:                   dnf install nodejs npm
-  Alpine:                   not possible, llama.cpp is built for glibc
+  Alpine:                   not possible, llama.cpp of the model server is built for glibc
   Arch:                     pacman -S nodejs npm
   macOS:                    brew install node
   elsewhere:                nodejs.org has packages`, minNode)
 
-// FindNode looks for Node.js and npm. The error wraps ErrNotInstalled and says what to install.
-func FindNode(ctx context.Context) (node, npm string, err error) {
+// Find looks for Node.js and npm. The error wraps ErrNotInstalled and says what to install.
+func Find(ctx context.Context) (node, npm string, err error) {
 	return findNode(exec.LookPath, func(path string) (string, error) {
 		out, err := exec.CommandContext(ctx, path, "--version").Output()
 		return string(out), err

@@ -1,0 +1,134 @@
+import type { GraphQLFormattedError } from "graphql";
+
+import { DocketError, NoAnswerError, RequestError, codeOf } from "./errors.js";
+import { pause, retryAfter, sleep, type Retry } from "./retry.js";
+
+/** What is sent with every request, asked for each time, so that it may change. */
+export type Headers = Readonly<Record<string, string>>;
+
+export interface Endpoint {
+  readonly url: string;
+  readonly headers: () => Headers | Promise<Headers>;
+  readonly fetch: typeof globalThis.fetch;
+  readonly retry: Retry;
+}
+
+export interface Request {
+  /** The JSON text, made once, so that each try sends the same bytes. */
+  readonly body: string;
+  readonly headers?: Headers;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The server may not have seen the request, or may have answered it: only asking again tells. */
+interface NoAnswer {
+  readonly why: string;
+  readonly cause?: unknown;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Statuses of a server or a proxy that did not come to an answer, or asks to come again. */
+const comeAgain = new Set([408, 425, 429, 502, 503, 504]);
+
+/** Codes under which the server itself did not come to an answer. */
+const transient = new Set(["CANCELLED", "INTERNAL", "RATE_LIMITED", "AUTH_UNAVAILABLE"]);
+
+/** One request, sent once. */
+export async function send<T>(to: Endpoint, r: Request): Promise<T> {
+  const answer = await attempt<T>(to, r);
+  if ("why" in answer) {
+    throw new NoAnswerError(answer.why, answer.retryAfterMs, { cause: answer.cause });
+  }
+  return answer.data;
+}
+
+/** One request, sent until an answer comes. Only for what may be sent twice: a query, or a `createJob` with its key. */
+export async function resend<T>(to: Endpoint, r: Request): Promise<T> {
+  for (let n = 0; ; n++) {
+    const answer = await attempt<T>(to, r);
+    if (!("why" in answer)) {
+      return answer.data;
+    }
+    const asked = answer.retryAfterMs ?? 0;
+    if (n + 1 >= to.retry.attempts || asked > to.retry.capMs) {
+      throw new NoAnswerError(`${answer.why}, tried ${n + 1} times`, answer.retryAfterMs, { cause: answer.cause });
+    }
+    await sleep(asked + pause(n, to.retry), r.signal);
+  }
+}
+
+/** Rejects if the server refused the request, or with the signal's reason. */
+async function attempt<T>(to: Endpoint, r: Request): Promise<{ data: T } | NoAnswer> {
+  r.signal?.throwIfAborted();
+  const headers = await to.headers();
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), to.retry.timeoutMs);
+  const stop = () => timeout.abort();
+  r.signal?.addEventListener("abort", stop, { once: true });
+  let status = 0;
+  let asked: number | undefined;
+  let text: string;
+  try {
+    const response = await to.fetch(to.url, {
+      method: "POST",
+      headers: {
+        ...headers,
+        ...r.headers,
+        accept: "application/graphql-response+json, application/json;q=0.9",
+        "content-type": "application/json",
+      },
+      body: r.body,
+      signal: timeout.signal,
+    });
+    status = response.status;
+    asked = retryAfter(response.headers.get("retry-after"));
+    text = await response.text();
+  } catch (cause) {
+    r.signal?.throwIfAborted();
+    return { why: "no answer came", cause };
+  } finally {
+    clearTimeout(timer);
+    r.signal?.removeEventListener("abort", stop);
+  }
+  if (comeAgain.has(status)) {
+    return { why: `the answer was status ${status}`, retryAfterMs: asked, cause: errorsOf(parse(text)) };
+  }
+  return read<T>(text, status);
+}
+
+function read<T>(text: string, status: number): { data: T } | NoAnswer {
+  const body = parse(text);
+  const errors = errorsOf(body);
+  if (errors) {
+    const code = codeOf(errors[0]);
+    if (code !== undefined && transient.has(code)) {
+      return { why: `the server failed (${code})`, cause: new RequestError(errors, status) };
+    }
+    throw new RequestError(errors, status);
+  }
+  if (isObject(body) && isObject(body["data"])) {
+    return { data: body["data"] as T };
+  }
+  if (status >= 400 && status < 500) {
+    throw new DocketError("BAD_RESPONSE", `the answer was status ${status} and is not GraphQL's`);
+  }
+  // Cut off on its way, or somebody else's page.
+  return { why: status < 400 ? "the answer is not whole" : `the answer was status ${status}` };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function errorsOf(body: unknown): GraphQLFormattedError[] | undefined {
+  const errors = isObject(body) ? body["errors"] : undefined;
+  return Array.isArray(errors) && errors.length > 0 ? (errors as GraphQLFormattedError[]) : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,188 @@
+package webclients
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	typescript "github.com/docket-gateway/docket/clients/typescript"
+	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/store"
+)
+
+const (
+	// patience bounds one program. It is far above what one takes, since several tests share few cores.
+	patience = 3 * time.Minute
+	// installing bounds npm, which fetches about 60 MB the first time.
+	installing = 15 * time.Minute
+)
+
+var databases = pgtest.New(pgtest.Template(func(dsn string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := store.Open(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = s.Close() }()
+	return s.Migrate(ctx)
+}))
+
+// folders is where programs are put together, gone when the tests are over.
+var folders string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "docket-webclients-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	folders = dir
+	databases.Main(m)
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// workshop has the programs and their packages in two folders.
+type workshop struct {
+	node    string
+	clients string // the programs of node
+	own     string // the TypeScript client, compiled into dist and build
+}
+
+// built puts the workshop together, once.
+var built = sync.OnceValues(func() (*workshop, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), installing)
+	defer cancel()
+	in, err := Install(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &workshop{node: in.own.Node, clients: filepath.Join(folders, "clients"), own: filepath.Join(folders, "own")}
+	files, err := fs.Sub(programs, "node")
+	if err != nil {
+		return nil, err
+	}
+	// Packages are found by the folders above a file, and seen as if they lay here.
+	modules := filepath.Join(w.clients, "node_modules")
+	for _, step := range []func() error{
+		func() error { return os.CopyFS(w.clients, files) },
+		func() error { return os.CopyFS(w.own, typescript.Sources) },
+		func() error {
+			return os.Symlink(filepath.Join(in.own.Folder, "node_modules"), filepath.Join(w.own, "node_modules"))
+		},
+		func() error { return w.compile(ctx) },
+		func() error { return os.MkdirAll(filepath.Join(modules, "@docket-gateway"), 0o750) },
+		func() error { return os.Symlink(w.own, filepath.Join(modules, "@docket-gateway", "client")) },
+		func() error { return link(filepath.Join(in.clients.Folder, "node_modules"), modules) },
+	} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("put the clients together: %w", err)
+		}
+	}
+	return w, nil
+})
+
+// link makes a link to every package.
+func link(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile checks the types of the client and of its tests, and makes JavaScript of both.
+func (w *workshop) compile(ctx context.Context) error {
+	for _, project := range []string{"tsconfig.json", "tsconfig.test.json"} {
+		cmd := exec.CommandContext(ctx, w.node, "node_modules/typescript/bin/tsc", "-p", project)
+		cmd.Dir = w.own
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("tsc -p %s: %w\n%s", project, err, out)
+		}
+	}
+	return nil
+}
+
+func open(t *testing.T) *workshop {
+	t.Helper()
+	w, err := built()
+	require.NoError(t, err)
+	return w
+}
+
+// run runs a program to its good end and returns what it printed.
+func (w *workshop) run(t *testing.T, folder string, env []string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.node, args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), env...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	require.NoError(t, err, "node %s\n%s\n%s", strings.Join(args, " "), out.String(), errs.String())
+	return out.String()
+}
+
+// gateways runs two on one database until the test ends, and returns their endpoints.
+func gateways(t *testing.T) (urls []string) {
+	t.Helper()
+	dsn := databases.DSN(t)
+	for range 2 {
+		cfg := config.Default()
+		cfg.Listen, cfg.Database = "127.0.0.1:0", config.NewDSN(dsn)
+		cfg.Tasks = []string{filepath.Join("..", "..", "contracts", "tasks")}
+		log := &safeBuffer{}
+		g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
+		require.NoError(t, err, "%s", log)
+		t.Cleanup(func() {
+			// What is still under way is cut off.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 50*time.Millisecond)
+			defer cancel()
+			require.NoError(t, g.Stop(ctx))
+			if t.Failed() {
+				t.Logf("the gateway's log:\n%s", log)
+			}
+		})
+		urls = append(urls, "http://"+g.Addr()+"/graphql")
+	}
+	return urls
+}
+
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
