@@ -2,6 +2,7 @@ package contracts
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -141,13 +142,13 @@ func checkCanary(in *CaseEvidence) report.Check {
 }
 
 // checkMeaning evaluates the case's assertions.
-func checkMeaning(one Case, output []byte) (report.Check, error) {
+func checkMeaning(ctx context.Context, one Case, output []byte) (report.Check, error) {
 	if len(one.Assert) == 0 {
 		return report.Check{Name: report.CheckMeaning, Status: report.NotApplicable, Message: "the case has no assertions"}, nil
 	}
 	var problems []report.Problem
 	for i, assertion := range one.Assert {
-		problem, err := assertion.Check(one.Input, output)
+		problem, err := assertion.Check(ctx, one.Input, output)
 		if err != nil {
 			return report.Check{}, fmt.Errorf("assert[%d]: %w", i, err)
 		}
