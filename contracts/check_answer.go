@@ -35,7 +35,7 @@ func checkSchema(output *schema.Schema, a Answer, format report.Check) report.Ch
 	}
 	problems := make([]report.Problem, len(issues))
 	for i, is := range issues {
-		problems[i] = report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: kindAt(a.Outcome.Output, is.Pointer)}
+		problems[i] = report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: showAt(a.Outcome.Output, is.Pointer)}
 	}
 	code := CodeOutputInvalid
 	if issues[0].Rule == schema.RuleSyntax { // a repeated key, a number out of bounds
