@@ -67,10 +67,10 @@ func (m *meter) counted(f function) *functions.Overload {
 			return sized(binary(l, r))
 		}
 	}
-	if any := o.Function; any != nil {
+	if other := o.Function; other != nil {
 		o.Function = func(args ...ref.Val) ref.Val {
 			m.charge(m.cost(f.name, args))
-			return sized(any(args...))
+			return sized(other(args...))
 		}
 	}
 	return &o
