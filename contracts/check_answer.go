@@ -2,6 +2,7 @@ package contracts
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,7 +35,7 @@ func checkSchema(output *schema.Schema, a Answer, format report.Check) report.Ch
 	}
 	problems := make([]report.Problem, len(issues))
 	for i, is := range issues {
-		problems[i] = report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: kindAt(a.Outcome.Output, is.Pointer)}
+		problems[i] = report.Problem{Pointer: is.Pointer, Expected: is.Message + " (" + is.Rule + ")", Got: showAt(a.Outcome.Output, is.Pointer)}
 	}
 	code := CodeOutputInvalid
 	if issues[0].Rule == schema.RuleSyntax { // a repeated key, a number out of bounds
@@ -141,13 +142,13 @@ func checkCanary(in *CaseEvidence) report.Check {
 }
 
 // checkMeaning evaluates the case's assertions.
-func checkMeaning(one Case, output []byte) (report.Check, error) {
+func checkMeaning(ctx context.Context, one Case, output []byte) (report.Check, error) {
 	if len(one.Assert) == 0 {
 		return report.Check{Name: report.CheckMeaning, Status: report.NotApplicable, Message: "the case has no assertions"}, nil
 	}
 	var problems []report.Problem
 	for i, assertion := range one.Assert {
-		problem, err := assertion.Check(one.Input, output)
+		problem, err := assertion.Check(ctx, one.Input, output)
 		if err != nil {
 			return report.Check{}, fmt.Errorf("assert[%d]: %w", i, err)
 		}

@@ -144,7 +144,7 @@ func checkRoundTrip(task *tasks.Definition, in *CaseEvidence) report.Check {
 		return failed(report.CheckRoundTrip, "", t.Code, []report.Problem{{Pointer: "the job", Expected: "one that is SUCCEEDED with a result", Got: strings.TrimSpace(t.State + " " + t.Code)}})
 	}
 	if issues := task.OutputSchema.ValidateOutput(t.Read); len(issues) > 0 {
-		return failed(report.CheckRoundTrip, "", CodeOutputInvalid, []report.Problem{{Pointer: issues[0].Pointer, Expected: issues[0].Message, Got: kindAt(t.Read, issues[0].Pointer)}})
+		return failed(report.CheckRoundTrip, "", CodeOutputInvalid, []report.Problem{{Pointer: issues[0].Pointer, Expected: issues[0].Message, Got: showAt(t.Read, issues[0].Pointer)}})
 	}
 	var problems []report.Problem
 	for _, d := range golden.Compare(golden.Mode{Kind: golden.ModeExact}, "", t.Answered, t.Read) {

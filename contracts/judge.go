@@ -1,6 +1,7 @@
 package contracts
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 )
 
 // Judge makes a result of evidence. It asks nobody. An error means that nothing can be said: an assertion that does not give
-// true or false.
-func Judge(ev *Evidence) (report.Result, error) {
+// true or false, or ErrInterrupted, since the ctx ended.
+func Judge(ctx context.Context, ev *Evidence) (report.Result, error) {
 	s := ev.Suite
 	basis, err := s.Basis(ev.Endpoint)
 	if err != nil {
@@ -23,7 +24,10 @@ func Judge(ev *Evidence) (report.Result, error) {
 		Basis: basis,
 	}
 	for i := range ev.Cases {
-		c, err := judgeCase(ev, &ev.Cases[i])
+		c, err := judgeCase(ctx, ev, &ev.Cases[i])
+		if ctx.Err() != nil {
+			return report.Result{}, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+		}
 		if err != nil {
 			return report.Result{}, fmt.Errorf("case %q: %w", ev.Cases[i].Case.Name, err)
 		}
@@ -35,7 +39,7 @@ func Judge(ev *Evidence) (report.Result, error) {
 	return res, nil
 }
 
-func judgeCase(ev *Evidence, in *CaseEvidence) (report.Case, error) {
+func judgeCase(ctx context.Context, ev *Evidence, in *CaseEvidence) (report.Case, error) {
 	c := report.Case{Name: in.Case.Name, Checks: slices.Clone(in.PromptChecks)}
 	if !in.Sendable {
 		for n := range ev.RunCount {
@@ -46,7 +50,7 @@ func judgeCase(ev *Evidence, in *CaseEvidence) (report.Case, error) {
 		return c, nil
 	}
 	for n, a := range in.Runs {
-		run, err := judgeRun(ev, in.Case, n+1, a)
+		run, err := judgeRun(ctx, ev, in.Case, n+1, a)
 		if err != nil {
 			return report.Case{}, err
 		}
@@ -56,7 +60,7 @@ func judgeCase(ev *Evidence, in *CaseEvidence) (report.Case, error) {
 	return c, nil
 }
 
-func judgeRun(ev *Evidence, one Case, number int, a Answer) (report.Run, error) {
+func judgeRun(ctx context.Context, ev *Evidence, one Case, number int, a Answer) (report.Run, error) {
 	run := report.Run{Number: number, DurationMS: a.Duration.Milliseconds()}
 	if u := a.Outcome.Usage; u != nil {
 		run.InputTokens, run.OutputTokens = u.InputTokens, u.OutputTokens
@@ -69,7 +73,7 @@ func judgeRun(ev *Evidence, one Case, number int, a Answer) (report.Run, error) 
 		run.Checks = append(run.Checks, notRun("the answer did not keep the schema", report.CheckStructure+"/values", report.CheckMeaning)...)
 		return run, nil
 	}
-	meaning, err := checkMeaning(one, a.Outcome.Output)
+	meaning, err := checkMeaning(ctx, one, a.Outcome.Output)
 	if err != nil {
 		return report.Run{}, fmt.Errorf("run %d: %w", number, err)
 	}

@@ -42,3 +42,17 @@ func kindAt(raw []byte, pointer string) string {
 	}
 	return "a number"
 }
+
+// showAt is kindAt with the value itself, cut and on one line. It is for reports alone: what a gate says goes into logs and errors.
+func showAt(raw []byte, pointer string) string {
+	kind := kindAt(raw, pointer)
+	value, ok := golden.At(bytes.TrimSpace(raw), pointer)
+	if !ok || string(value) == "null" || !json.Valid(value) {
+		return kind
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return kind
+	}
+	return kind + ": " + golden.Line(compact.String())
+}

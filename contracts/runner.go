@@ -150,7 +150,7 @@ func (r *Runner) Run(ctx context.Context, s Suite, target string, o Options) (re
 	if err != nil {
 		return report.Result{}, nil, err
 	}
-	res, err := Judge(ev) //nolint:contextcheck // it asks nobody, and its loops end by themselves
+	res, err := Judge(ctx, ev)
 	if err != nil {
 		return report.Result{}, nil, err
 	}

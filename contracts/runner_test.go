@@ -214,6 +214,18 @@ func TestCannotRun(t *testing.T) {
 		require.ErrorIs(t, run(ctx, t, rig{sender: sender}, "a/b", nil), contracts.ErrInterrupted)
 	})
 
+	t.Run("EndsWhatIsJudged", func(t *testing.T) {
+		t.Parallel()
+		_, ev, err := rig{}.runner().Run(t.Context(), recorded(t, map[string]string{"echo/cases/one.json": `{"input": {"text": "a"}, "assert": ["true"]}`}), "a/b", contracts.Options{})
+		require.NoError(t, err)
+		cause := errors.New("the process is asked to stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		_, err = contracts.Judge(ctx, ev)
+		require.ErrorIs(t, err, contracts.ErrInterrupted)
+		require.ErrorIs(t, err, cause)
+	})
+
 	t.Run("AnAssertionThatIsNeitherTrueNorFalse", func(t *testing.T) {
 		t.Parallel()
 		err := run(t.Context(), t, rig{}, "a/b", map[string]string{"echo/cases/one.json": `{"input": {"text": "a"}, "assert": ["true", "output.echo"]}`})

@@ -23,7 +23,7 @@ type wrongOutput struct {
 func refusals(t *testing.T, c contracts.Case, output []byte) (exprs, problems []string) {
 	t.Helper()
 	for _, a := range c.Assert {
-		problem, err := a.Check(c.Input, output)
+		problem, err := a.Check(t.Context(), c.Input, output)
 		require.NoError(t, err, a)
 		if problem != "" {
 			exprs, problems = append(exprs, a.String()), append(problems, problem)

@@ -164,6 +164,7 @@ func TestConfigDigest(t *testing.T) {
 		"CircuitBreaker": func(c *providers.Config) {
 			c.CircuitBreaker = providers.CircuitBreaker{Failures: 1, OpenFor: time.Hour}
 		},
+		"Proxy":         func(c *providers.Config) { c.ProxyFromEnvironment = true },
 		"OtherModel":    func(c *providers.Config) { c.Models[1].ContextWindow = 7 },
 		"PriceSpelling": func(c *providers.Config) { c.Models[0].PricePerMillion.Output = "0.6" },
 		"TrailingSlash": func(c *providers.Config) { c.BaseURL += "/" },

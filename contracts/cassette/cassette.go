@@ -71,6 +71,9 @@ func File(target, name string) string {
 	return path.Join(folder, contracts.FileTarget(target), name+".yaml")
 }
 
+// clockSkew is how far ahead the clock of the machine that recorded may have been.
+const clockSkew = 24 * time.Hour
+
 // Open implements contracts.Wires. In the mode record nothing is written before the wire is closed.
 func (ws *Wires) Open(ctx context.Context, s contracts.Suite, c contracts.Case, ep contracts.Endpoint, mode report.Mode) (contracts.Wire, error) {
 	now, err := describe(s, c, ep)
@@ -112,6 +115,9 @@ func (ws *Wires) Open(ctx context.Context, s contracts.Suite, c contracts.Case, 
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w; %s", ErrBroken, w.name, err, w.again())
+		}
+		if at := w.tape.Docket.RecordedAt; at.After(ws.o.Now().Add(clockSkew)) {
+			return nil, fmt.Errorf("%w: %s: it says that it was recorded in the future, at %s; %s", ErrBroken, w.name, at.Format(time.RFC3339), w.again())
 		}
 		if list := w.tape.Docket.differs(now); len(list) > 0 {
 			return nil, fmt.Errorf("%w: %s: %s; %s", ErrStale, w.name, strings.Join(list, "; "), w.again())

@@ -121,6 +121,9 @@ func TestBrokenCassetteIsAnError(t *testing.T) {
 		"empty place":   {func(s string) string { return s[:strings.LastIndex(s, "\n- id:")+1] + "- null\n" }, "an interaction is empty"},
 		"no duration": {func(s string) string { return regexp.MustCompile(`(?m)^ *duration: .*\n`).ReplaceAllString(s, "") },
 			"an answer has no duration"},
+		"future": {func(s string) string {
+			return regexp.MustCompile(`recorded_at: .*`).ReplaceAllString(s, "recorded_at: "+time.Now().Add(25*time.Hour).UTC().Format(time.RFC3339))
+		}, "it says that it was recorded in the future"},
 		"negative duration": {func(s string) string { return regexp.MustCompile(`duration: .*`).ReplaceAllString(s, "duration: -9s") },
 			"an answer has no duration"},
 		"two documents": {func(s string) string { return s + "---\nversion: 2\n" }, ""},

@@ -14,6 +14,8 @@ import (
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/report"
+	"io/fs"
+	"maps"
 )
 
 // Exit codes of both commands.
@@ -75,6 +77,9 @@ func Run(ctx context.Context, suites []contracts.Suite, runner Runner, recorder 
 		err = updatable(picked)
 	}
 	if err != nil {
+		return unusable(std, err)
+	}
+	if err := o.probe(); err != nil {
 		return unusable(std, err)
 	}
 	r := &run{Options: o, runner: runner, recorder: recorder, progress: newProgress(std, o.Quiet), std: std}
@@ -181,6 +186,45 @@ func (o Options) further() (map[string]report.Format, error) {
 		out[file] = report.Format(format)
 	}
 	return out, nil
+}
+
+// probe finds out whether the reports' files can be written, before anything is sent and paid for. It changes nothing.
+func (o Options) probe() error {
+	further, err := o.further()
+	if err != nil {
+		return err
+	}
+	files := slices.Sorted(maps.Keys(further))
+	if o.Output != "" {
+		files = append(files, o.Output)
+	}
+	for _, file := range files {
+		if err := writable(file); err != nil {
+			return fmt.Errorf("the report cannot be written: %w", err)
+		}
+	}
+	return nil
+}
+
+func writable(file string) error {
+	mode := os.O_WRONLY
+	switch info, err := os.Stat(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		mode |= os.O_CREATE | os.O_EXCL
+	case err != nil:
+		return err //nolint:wrapcheck // names the file
+	case !info.Mode().IsRegular() && !info.IsDir():
+		return nil // a pipe or terminal, which whoever reads it would take for closed
+	}
+	f, err := os.OpenFile(file, mode, 0o644)
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	err = f.Close()
+	if mode&os.O_CREATE != 0 {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // deliver writes the report to the file, or to out if none is named.

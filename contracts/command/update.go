@@ -48,7 +48,7 @@ func (r *run) update(ctx context.Context, c *collected) {
 		c.refused = c.refused || refused
 	}
 	for _, one := range order {
-		if err := rejudge(one); err != nil { //nolint:contextcheck // judging asks nobody
+		if err := rejudge(ctx, one); err != nil {
 			one.err, one.done = errors.Join(one.err, err), false
 			continue
 		}
@@ -84,7 +84,7 @@ func (r *run) write(one *outcome) (refused bool, err error) {
 }
 
 // rejudge loads the suite anew.
-func rejudge(one *outcome) error {
+func rejudge(ctx context.Context, one *outcome) error {
 	dir, name := filepath.Split(filepath.Clean(one.suite.Dir))
 	if dir == "" {
 		dir = "."
@@ -99,7 +99,7 @@ func rejudge(one *outcome) error {
 		return err //nolint:wrapcheck // says what to do
 	}
 	one.suite, one.evidence = s, ev
-	one.result, err = contracts.Judge(ev)
+	one.result, err = contracts.Judge(ctx, ev)
 	return err //nolint:wrapcheck // names the case
 }
 

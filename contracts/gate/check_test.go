@@ -152,6 +152,49 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 		require.True(t, b.check(t, "demo/laser").Allowed)
 	})
 
+	t.Run("ReasonsHoldNoOutput", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, address)
+		r := b.result("sha256:v2", report.Live, report.Failed)
+		problem := report.Problem{Pointer: "/kind", Expected: "one of these", Got: `a string of 6 characters: "secret"`}
+		check := &r.Cases[0].Runs[0].Checks[0]
+		check.Problems, check.Message = []report.Problem{problem}, problem.String()
+		require.NoError(t, b.recorder.Record(t.Context(), r))
+		d := b.check(t, "demo/laser")
+		require.Len(t, d.Reasons, 1)
+		require.Contains(t, d.Reasons[0], `case "one", run 1, check schema: /kind: expected: one of these.`)
+		require.NotContains(t, d.Reasons[0], "secret")
+	})
+
+	t.Run("APassWithFewerRunsTakesNothingBack", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, address)
+		b.task.Contract.Runs = 2
+		whole := b.result("sha256:v2", report.Live, report.Passed)
+		whole.Runs = 2
+		whole.Cases[0].Runs = append(whole.Cases[0].Runs, report.Run{Number: 2, Checks: whole.Cases[0].Runs[0].Checks})
+		short := func(status report.Status) { b.record(t, "sha256:v2", report.Live, status) }
+
+		short(report.Passed)
+		d := b.check(t, "demo/laser")
+		require.Equal(t, gate.Stale, d.State)
+		require.Equal(t, []string{"It passed with 1 of the 2 runs per case that the task asks for."}, d.Reasons)
+		whole.FinishedAt = *b.now
+		require.NoError(t, b.recorder.Record(t.Context(), whole))
+		at := *b.now
+		*b.now = b.now.Add(time.Second)
+		short(report.Passed)
+		short(report.Passed)
+		d = b.check(t, "demo/laser")
+		require.True(t, d.Allowed, d.Reasons)
+		require.True(t, at.Equal(*d.CheckedAt), "the whole run decides, and its age counts")
+
+		short(report.Failed)
+		require.Equal(t, gate.Failed, b.check(t, "demo/laser").State, "a failure closes whatever its runs")
+		short(report.Passed)
+		require.Equal(t, gate.Failed, b.check(t, "demo/laser").State, "and a short pass does not open again")
+	})
+
 	t.Run("ReplaysNeitherOpenNorClose", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, address)

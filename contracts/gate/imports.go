@@ -109,7 +109,7 @@ func (g *Gate) Newest(ctx context.Context, q *ent.Client, task *tasks.Definition
 	if !w.configured || !w.suite {
 		return Stored{}, false, nil
 	}
-	latest, err := newest(ctx, q, exactly(w)...)
+	latest, err := deciding(ctx, q, w.runs, exactly(w)...)
 	if err != nil || latest == nil {
 		return Stored{}, false, err
 	}

@@ -174,9 +174,19 @@ func failures(s *stored, w want, now time.Time) []string {
 			out = append(out, fmt.Sprintf("%d more checks failed.", len(failed)-maxReasons))
 			break
 		}
-		out = append(out, fmt.Sprintf("%s: %s.", head, f))
+		out = append(out, fmt.Sprintf("%s: %s.", head, withoutValues(f)))
 	}
 	return out
+}
+
+// withoutValues leaves out what came: reasons go into attempts' errors and logs, which hold no output. The report has it.
+func withoutValues(p report.Place) report.Place {
+	for _, problem := range p.Check.Problems {
+		whole := problem.String()
+		problem.Got = ""
+		p.Check.Message = strings.Replace(p.Check.Message, whole, problem.String(), 1)
+	}
+	return p
 }
 
 // ago is an age for people.

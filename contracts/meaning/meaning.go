@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
 
@@ -21,9 +23,8 @@ import (
 
 // Bounds of one assertion.
 const (
-	MaxLength  = 4096    // of an expression, in bytes
-	MaxSteps   = 200_000 // of all loops of one evaluation
-	MaxProblem = 200     // of what Check says, in characters
+	MaxLength  = 4096 // of an expression, in bytes
+	MaxProblem = 200  // of what Check says, in characters
 )
 
 // ErrNotBool says that an assertion came out as something that is neither true nor false, so nothing can be said about the output.
@@ -33,9 +34,10 @@ var ErrNotBool = errors.New("the assertion does not give true or false")
 type Assertion struct{ *compiled }
 
 type compiled struct {
-	expr    string
-	ast     *cel.Ast
-	program cel.Program
+	expr      string
+	ast       *cel.Ast
+	functions []function      // that it calls
+	loops     map[int64]int64 // what a round of each loop costs, by the id of the loop's condition
 }
 
 // Compile reads an expression over the variables input and output. An error names the place. An expression that is known to be
@@ -51,18 +53,69 @@ func Compile(expr string) (Assertion, error) {
 	if err != nil {
 		return Assertion{}, err
 	}
-	ast, issues := env.Compile(expr)
+	checked, issues := env.Compile(expr)
 	if issues.Err() != nil {
 		return Assertion{}, located(issues)
 	}
-	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return Assertion{}, fmt.Errorf("at line 1, column 1: %w, but a value of the type %s", ErrNotBool, t)
 	}
-	program, err := env.Program(ast, cel.EvalOptions(cel.OptTrackState), cel.CustomDecoratorV2(decorate), cel.InterruptCheckFrequency(MaxSteps))
-	if err != nil {
+	c := &compiled{expr: expr, ast: checked, loops: map[int64]int64{}}
+	if err := c.measure(env); err != nil {
+		return Assertion{}, err
+	}
+	if _, err := c.program(newMeter(context.Background(), 0)); err != nil {
 		return Assertion{}, fmt.Errorf("at line 1, column 1: %w", err)
 	}
-	return Assertion{&compiled{expr, ast, program}}, nil
+	return Assertion{c}, nil
+}
+
+// measure finds out what of an expression is to be counted.
+func (c *compiled) measure(env *cel.Env) error {
+	names := map[string]bool{}
+	ast.PostOrderVisit(c.ast.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		switch x.Kind() {
+		case ast.CallKind:
+			names[x.AsCall().FunctionName()] = true
+		case ast.ComprehensionKind:
+			loop := x.AsComprehension()
+			c.loops[loop.LoopCondition().ID()] = parts(loop.LoopCondition()) + parts(loop.LoopStep())
+		}
+	}))
+	for name, declared := range env.Functions() {
+		if !names[name] {
+			continue
+		}
+		overloads, err := declared.Bindings()
+		if err != nil {
+			return fmt.Errorf("the function %s: %w", name, err)
+		}
+		for _, o := range overloads {
+			c.functions = append(c.functions, function{name, o})
+		}
+	}
+	return nil
+}
+
+// parts counts the parts of an expression.
+func parts(x ast.Expr) int64 {
+	var n int64
+	ast.PostOrderVisit(x, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	return n
+}
+
+// program is made for each evaluation: cel-go gives a function nothing that tells one evaluation from another.
+func (c *compiled) program(m *meter) (cel.Program, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	counted := make([]*functions.Overload, len(c.functions))
+	for i, f := range c.functions {
+		counted[i] = m.counted(f)
+	}
+	return env.Program(c.ast, cel.EvalOptions(cel.OptTrackState), cel.CustomDecoratorV2(m.decorate(c.loops)),
+		cel.Functions(counted...)) //nolint:staticcheck,wrapcheck // declared they are; this is for one program. The caller says where.
 }
 
 // maxIssues bounds the mistakes that an error names.
@@ -87,18 +140,17 @@ func (a Assertion) String() string {
 	return a.expr
 }
 
-// ended is for cel-go, which looks at every MaxSteps-th step of a loop whether its context has ended: so that one ends there, whatever
-// the machine's speed. cel-go's own limit, by cost, takes time that grows with the square of the steps.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
-
 // Check returns "" if the assertion holds for the JSON texts, else in at most MaxProblem characters what its parts came out as. What
-// cannot be evaluated for this output, say since a key is not there, does not hold: a gate must not stay open for it. The error is
-// ErrNotBool, or says that the input cannot be read.
-func (a Assertion) Check(input, output json.RawMessage) (problem string, err error) {
+// cannot be evaluated for this output, say since a key is not there or it is more than MaxWork, does not hold: a gate must not stay
+// open for it. The error is ErrNotBool, or the cause of the ctx, whose end ends the evaluation, or says that the input cannot be read.
+func (a Assertion) Check(ctx context.Context, input, output json.RawMessage) (problem string, err error) {
+	return a.check(ctx, MaxWork, input, output)
+}
+
+func (a Assertion) check(ctx context.Context, steps int64, input, output json.RawMessage) (problem string, err error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx) //nolint:wrapcheck // the caller knows it
+	}
 	in, err := fromJSON(input)
 	if err != nil {
 		return "", fmt.Errorf("the input: %w", err)
@@ -107,9 +159,16 @@ func (a Assertion) Check(input, output json.RawMessage) (problem string, err err
 	if err != nil {
 		return shorten("cannot be evaluated: the output: "+err.Error(), MaxProblem), nil //nolint:nilerr // that is what is said
 	}
-	result, details, err := a.program.ContextEval(ended, map[string]any{"input": in, "output": out})
+	program, err := a.program(newMeter(ctx, steps))
 	if err != nil {
-		return a.explain(details.State(), "cannot be evaluated: "+reason(err)), nil
+		return "", err
+	}
+	result, details, err := program.Eval(map[string]any{"input": in, "output": out})
+	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) && cancelled.Cause == interpreter.ContextCancelled {
+		return "", context.Cause(ctx) //nolint:wrapcheck // the caller knows it
+	}
+	if err != nil {
+		return a.explain(details.State(), "cannot be evaluated: "+err.Error()), nil
 	}
 	holds, ok := result.(types.Bool)
 	switch {
@@ -119,13 +178,6 @@ func (a Assertion) Check(input, output json.RawMessage) (problem string, err err
 		return "", nil
 	}
 	return a.explain(details.State(), ""), nil
-}
-
-func reason(err error) string {
-	if errors.Is(err, interpreter.InterruptError{}) {
-		return "it is too much work for this output"
-	}
-	return err.Error()
 }
 
 // fromJSON keeps every number exactly.

@@ -48,6 +48,7 @@ type parts struct {
 	registry *providers.Registry
 	suites   []contracts.Suite
 	catalog  *tasks.Catalog
+	digests  contracts.Digests
 	gate     *gate.Gate
 }
 
@@ -89,7 +90,7 @@ func build(ctx context.Context, cfg *config.Config, log *slog.Logger, now clock,
 	}
 	return &parts{
 		cfg: cfg, log: log, store: s, registry: registry, suites: suites, catalog: catalog,
-		gate: gate.New(digests, now),
+		digests: digests, gate: gate.New(digests, now),
 	}, nil
 }
 

@@ -196,3 +196,17 @@ func TestRecordingLooksAtTheGate(t *testing.T) {
 	require.False(t, now.Open[1].Open)
 	require.Len(t, now.Changes, 2)
 }
+
+// TestRecordingSeesTheGoldensThatWereWrittenMeanwhile, as by --update: the gate is no moment closed for what was just added.
+func TestRecordingSeesTheGoldensThatWereWrittenMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, filepath.Join(t.TempDir(), "docket.db"))
+	p := s.load(t, time.Now)
+	s.write(t, "tasks/triage/cases/double-charge.golden.json", `{"structure": [{"pointer": "", "type": "object"}]}`)
+	res := s.load(t, time.Now).passing(t, "triage", "acme/small", time.Now())
+	require.NoError(t, p.recorder(time.Now).Record(t.Context(), res))
+	events, err := gate.Events(t.Context(), p.store.Client(), "", "", 10)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.Equal(t, []gate.State{gate.Missing, gate.Passed}, []gate.State{events[0].From, events[0].To}, events[0].Reasons)
+}

@@ -248,6 +248,7 @@ target: demo/inkjet
 		},
 		"Concurrency":    edit(conf, "    api_key_env", "    max_concurrency: 3\n    api_key_env"),
 		"Linger":         edit(conf, "    api_key_env", "    linger: 1s\n    presume_dead_after: 1h\n    api_key_env"),
+		"Proxy":          edit(conf, "    api_key_env", "    proxy_from_environment: true\n    api_key_env"),
 		"CircuitBreaker": edit(conf, "    api_key_env", "    circuit_breaker: {failures: 1}\n    api_key_env"),
 		"Idempotent":     edit(conf, "    api_key_env", "    idempotent: true\n    api_key_env"),
 		"DefaultWritten": edit(conf, "    api_key_env", "    ack_timeout: 10000ms\n    currency: USD\n    api: responses\n    api_key_env"),

@@ -23,12 +23,12 @@ const ranByRecheck = "docket (re-check)"
 // recorder stores results and sees at once what they change at the gate.
 type recorder struct {
 	*gate.Recorder
-	parts   *parts
-	watcher *gate.Watcher
+	parts *parts
+	now   clock
 }
 
 func (p *parts) recorder(now clock) recorder {
-	return recorder{Recorder: gate.NewRecorder(p.store.Client(), now), parts: p, watcher: p.watcher()}
+	return recorder{Recorder: gate.NewRecorder(p.store.Client(), now), parts: p, now: now}
 }
 
 func (p *parts) watcher() *gate.Watcher { return gate.NewWatcher(p.gate, p.store.Client(), p.log) }
@@ -58,11 +58,31 @@ func (r recorder) Import(ctx context.Context, list []gate.Import) ([]bool, error
 func (r recorder) look(ctx context.Context, res report.Result) {
 	d, err := r.parts.definition(ctx, res.Basis.TaskVersion)
 	if err == nil && d != nil {
-		_, err = r.watcher.Look(ctx, d, res.Target)
+		var w *gate.Watcher
+		if w, err = r.watcher(res); err == nil {
+			_, err = w.Look(ctx, d, res.Target)
+		}
 	}
 	if err != nil {
 		r.parts.log.WarnContext(ctx, "look at the gate", "task", res.Task, "target", res.Target, "error", err)
 	}
+}
+
+// watcher knows the goldens of now where the result is for others than this process began with: an update has written them meanwhile,
+// and the old ones would have the gate closed for what was just added.
+func (r recorder) watcher(res report.Result) (*gate.Watcher, error) {
+	if digest, ok := r.parts.digests.CasesDigest(res.Task, res.Target); !ok || digest == res.Basis.CasesDigest {
+		return r.parts.watcher(), nil
+	}
+	suites, err := loadSuites(r.parts.cfg)
+	if err != nil {
+		return nil, err
+	}
+	digests, err := contracts.NewDigests(r.parts.registry, suites)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the task
+	}
+	return gate.NewWatcher(gate.New(digests, r.now), r.parts.store.Client(), r.parts.log), nil
 }
 
 // definition returns a task version that is configured or stored, nil if it is neither.
