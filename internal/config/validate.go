@@ -182,8 +182,20 @@ func (l *loader) protocol(path string, p Provider) {
 	of("api", p.API != "", KindOpenAI)
 	of("background", p.Background, KindOpenAI)
 	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
+	of("response_format", p.ResponseFormat != "", KindOpenAICompatible)
+	of("stream_usage", p.StreamUsage != "", KindOpenAICompatible)
+	of("max_tokens_field", p.MaxTokensField != "", KindOpenAICompatible)
+	if p.ResponseFormat != "" {
+		l.oneOf(path+".response_format", p.ResponseFormat, FormatSchema, FormatObject, FormatNone)
+		if p.ResponseFormat != FormatSchema && p.StrictSchema == "true" {
+			l.problem(path+".strict_schema", "needs response_format: json_schema")
+		}
+	}
+	if p.MaxTokensField != "" {
+		l.oneOf(path+".max_tokens_field", p.MaxTokensField, "max_tokens", "max_completion_tokens")
+	}
 	for i, m := range p.Models {
-		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindAnthropic, KindGemini)
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning == "true", KindOpenAI, KindAnthropic, KindGemini, KindOpenAICompatible)
 		at := fmt.Sprintf("models[%d].structured_output", i)
 		of(at, m.StructuredOutput != "", KindAnthropic)
 		if m.StructuredOutput != "" {
