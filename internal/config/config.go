@@ -77,7 +77,7 @@ type CircuitBreaker struct {
 
 // Model is one model of a provider.
 type Model struct {
-	Name            string `yaml:"name"`              // 1 to 255 printable ASCII characters without spaces
+	Name            string `yaml:"name"`              // 1 to 200 printable ASCII characters without spaces
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty

@@ -23,7 +23,7 @@ var (
 	needsKey = []string{KindOpenAI, KindAnthropic, KindGemini}
 
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	modelName    = regexp.MustCompile(`^[!-~]{1,255}$`)
+	modelName    = regexp.MustCompile(`^[!-~]{1,200}$`) // as package providers and the targets of tasks have it
 	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 	tokenizer    = regexp.MustCompile(`^[!-~]{0,255}$`)
 	// Capitals only: most providers' keys would pass for a variable's name otherwise, and names are printed.
@@ -242,7 +242,7 @@ func loopback(host string) bool {
 
 func (l *loader) model(path string, m Model) {
 	if !modelName.MatchString(m.Name) {
-		l.problem(path+".name", "must be 1 to 255 printable ASCII characters without spaces")
+		l.problem(path+".name", "must be 1 to 200 printable ASCII characters without spaces")
 	}
 	l.number(path+".context_window", m.ContextWindow, 0, 100_000_000)
 	l.number(path+".max_output_tokens", m.MaxOutputTokens, 0, 100_000_000)

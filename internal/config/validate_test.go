@@ -51,6 +51,7 @@ func TestValidationRefuses(t *testing.T) {
 		"UnknownLimit":             {with("max_tokens_field: n_predict"), `providers[0].max_tokens_field: "n_predict" is not one of max_tokens, max_completion_tokens`},
 		"StrictWithoutSchema":      {with("response_format: json_object\n    strict_schema: true"), "providers[0].strict_schema: needs response_format: json_schema"},
 		"StructuredOfAnotherKind":  {provider("{name: m}", "{name: m, structured_output: tool}"), "providers[0].models[0].structured_output: is a setting of the kinds anthropic alone"},
+		"LongModelName":            {provider("{name: m}", "{name: "+strings.Repeat("m", 201)+"}"), "providers[0].models[0].name: must be 1 to 200 printable ASCII"},
 		"UnknownStructuredOutput":  {strings.Replace(anthropic(""), "{name: m}", "{name: m, structured_output: prompt}", 1), `providers[0].models[0].structured_output: "prompt" is not one of native, tool`},
 		"IdempotentAnthropic":      {anthropic("idempotent: true, "), "providers[0].idempotent: cannot be true"},
 		"StrictSchemaOfAnthropic":  {anthropic("strict_schema: true, "), "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
