@@ -23,7 +23,7 @@ func TestEveryReplicaFollowsTheStoredOrderOfASchema(t *testing.T) {
 		for _, replica := range []*testBundle{one, other, later} {
 			d, err := replica.version(b.sys, b.store.Client(), j.TaskVersion)
 			require.NoError(t, err)
-			require.Equal(t, first, string(d.OutputSchemaJSON))
+			require.Equal(t, first, string(d.OutputSchemaJSON)) //nolint:testifylint // the order is the point
 		}
 		row, err := b.store.Client().TaskVersion.Get(b.sys, j.TaskVersion)
 		require.NoError(t, err)

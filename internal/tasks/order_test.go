@@ -31,7 +31,7 @@ func TestSchemasKeepTheirOrderAndDigits(t *testing.T) {
 	once, err := stored.Once("demo/fax")
 	require.NoError(t, err)
 	for name, d := range map[string]*tasks.Definition{"the folder's": loaded, "the database's": stored, "for one attempt": once} {
-		require.Equal(t, want, string(d.OutputSchemaJSON), name)
+		require.Equal(t, want, string(d.OutputSchemaJSON), name) //nolint:testifylint // the order is the point
 		prompt, err := d.Render([]byte(`{"name": "Ada"}`))
 		require.NoError(t, err)
 		require.Equal(t, "Answer by "+want+"\n", prompt.System, "%s: the model reads the order in which it is to write", name)
