@@ -21,12 +21,13 @@ func attemptUsage(a *ent.Attempt) *model.Usage {
 	}
 }
 
-// totalUsage sums up what is known of the attempts, nil if nothing is. A cost in two currencies, or in none, is no sum: it is
-// null then, and the counts stay. A count beyond an Int's 32 bits is null, and the cost stays.
+// totalUsage sums up what is known of the attempts, nil if nothing is. A cost in two currencies, or in none, is no sum, and
+// without that of an attempt which used tokens a part would pass for the whole: it is null then, and the counts stay. A count
+// beyond an Int's 32 bits is null, and the cost stays.
 func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	var total *model.Usage
 	var input, cached, output count
-	cost, agree := decimal.Zero, true
+	cost, agree, whole := decimal.Zero, true, true
 	for _, a := range attempts {
 		u := attemptUsage(a)
 		if u == nil {
@@ -39,6 +40,7 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 		cached.add(u.CachedInputTokens)
 		output.add(u.OutputTokens)
 		if u.Cost == nil {
+			whole = whole && !used(u.InputTokens) && !used(u.OutputTokens)
 			continue
 		}
 		d, err := decimal.NewFromString(*u.Cost)
@@ -58,7 +60,7 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	}
 	total.InputTokens, total.CachedInputTokens, total.OutputTokens = input.total(), cached.total(), output.total()
 	switch {
-	case !agree:
+	case !agree || !whole:
 		total.Currency = nil
 	case total.Currency != nil:
 		s := cost.String()
@@ -66,6 +68,9 @@ func totalUsage(attempts []*ent.Attempt) (*model.Usage, error) {
 	}
 	return total, nil
 }
+
+// used says whether tokens were told that somebody has to pay for.
+func used(n *int) bool { return n != nil && *n > 0 }
 
 // count is a sum of what was told.
 type count struct {

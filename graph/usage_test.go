@@ -25,7 +25,13 @@ func TestTotalUsage(t *testing.T) {
 		}, &model.Usage{InputTokens: new(6), CachedInputTokens: new(1), OutputTokens: new(0), Cost: new("123456781345.979011212222244"), Currency: usd}},
 		"AnAttemptWithoutAPrice": {[]*ent.Attempt{
 			{InputTokens: new(1), OutputTokens: new(1), Cost: new("0.1"), Currency: usd}, {InputTokens: new(2), OutputTokens: new(2)},
-		}, &model.Usage{InputTokens: new(3), OutputTokens: new(3), Cost: new("0.1"), Currency: usd}},
+		}, &model.Usage{InputTokens: new(3), OutputTokens: new(3)}},
+		"AnAttemptWithoutACount": {[]*ent.Attempt{
+			{OutputTokens: new(1)}, {InputTokens: new(1), OutputTokens: new(1), Cost: new("0.1"), Currency: usd},
+		}, &model.Usage{InputTokens: new(1), OutputTokens: new(2)}},
+		"AnAttemptWithoutTokens": {[]*ent.Attempt{
+			{}, {InputTokens: new(0)}, {InputTokens: new(1), OutputTokens: new(1), Cost: new("0.1"), Currency: usd},
+		}, &model.Usage{InputTokens: new(1), OutputTokens: new(1), Cost: new("0.1"), Currency: usd}},
 		"TwoCurrencies": {[]*ent.Attempt{
 			{InputTokens: new(1), Cost: new("0.1"), Currency: usd}, {InputTokens: new(2), Cost: new("0.1"), Currency: eur},
 			{InputTokens: new(4), Cost: new("0.1"), Currency: usd},

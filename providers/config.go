@@ -35,6 +35,11 @@ type Config struct {
 	// servers do not know it. Output is validated here in either case.
 	StrictSchema bool
 
+	// What compatible servers differ in. The zero values are what most of them take.
+	ResponseFormat  string // how the output schema is asked for: FormatSchema, FormatObject or FormatNone; empty is FormatSchema
+	OmitStreamUsage bool   // the server does not know stream_options, and usage may not be told
+	MaxTokensField  string // max_tokens or max_completion_tokens; empty: by the model's name
+
 	ProxyFromEnvironment bool // HTTPS_PROXY and NO_PROXY of the environment are followed
 
 	API        string // which of a kind's protocols is spoken; empty is the kind's default
@@ -60,6 +65,19 @@ type Model struct {
 
 	StructuredOutput string // how a kind that has several ways asks for the schema; empty is the kind's default
 }
+
+// What Config.ResponseFormat may be.
+const (
+	FormatSchema = "json_schema" // with the schema
+	FormatObject = "json_object" // any JSON object
+	FormatNone   = "none"        // response_format is not sent
+)
+
+// What Config.MaxTokensField may be.
+const (
+	FieldMaxTokens           = "max_tokens"
+	FieldMaxCompletionTokens = "max_completion_tokens"
+)
 
 // Price is what a million tokens cost, as decimal strings so that no cost goes through a double. Empty is not known.
 type Price struct {

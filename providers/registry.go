@@ -144,7 +144,7 @@ func (r *Registry) Targets() []Target { return slices.Clone(r.targets) }
 
 // ConfigDigest returns "sha256:" and 64 hex digits over everything of the target's configuration that a contract run
 // depends on: target, kind, base URL, API, background, adapter version, strict schemas, the model's entry (window, output limit,
-// tokenizer, prices, reasoning, structured output), the currency and the time-outs within which an answer must come. Left out are the key, which may be
+// tokenizer, prices, reasoning, structured output), response format, usage in streams, field of the token limit, the currency and the time-outs within which an answer must come. Left out are the key, which may be
 // rotated freely, and what no contract run can observe: linger, presume_dead_after, idempotent, max_concurrency and circuit_breaker.
 func (r *Registry) ConfigDigest(target string) (string, bool) {
 	t, ok := r.Lookup(target)
@@ -160,7 +160,8 @@ func (r *Registry) ConfigDigest(target string) (string, bool) {
 }
 
 // digestible is what ConfigDigest is over. A struct's fields are encoded in their order, so equal configurations give equal
-// bytes; a field that is renamed or moved closes every gate. The config tag is the part's name.
+// bytes; a field that is renamed, moved or added closes every gate, unless one that is added is left out while it is empty. The
+// config tag is the part's name.
 type digestible struct {
 	Target           string        `config:"name"`
 	Kind             string        `config:"kind"`
@@ -181,9 +182,16 @@ type digestible struct {
 	Background       bool          `config:"background"`
 	Reasoning        bool          `config:"reasoning"`
 	StructuredOutput string        `config:"structured_output"`
+	ResponseFormat   string        `json:",omitempty" config:"response_format"`
+	StreamUsage      string        `json:",omitempty" config:"stream_usage"` // "false", or empty
+	MaxTokensField   string        `json:",omitempty" config:"max_tokens_field"`
 }
 
 func (t Target) digestible() digestible {
+	streamUsage := ""
+	if t.Config.OmitStreamUsage {
+		streamUsage = "false"
+	}
 	return digestible{
 		t.ID, t.Config.Kind, strings.TrimRight(t.Config.BaseURL, "/"), t.Sender.AdapterVersion(),
 		t.Config.StrictSchema,
@@ -193,11 +201,12 @@ func (t Target) digestible() digestible {
 		canonicalPrice(t.Model.PricePerMillion.CachedInput), t.Config.Currency,
 		t.Config.AckTimeout, t.Config.IdleTimeout, t.Config.TotalTimeout,
 		t.Config.API, t.Config.Background, t.Model.Reasoning, t.Model.StructuredOutput,
+		t.Config.ResponseFormat, streamUsage, t.Config.MaxTokensField,
 	}
 }
 
 // ConfigParts are what ConfigDigest is made of, as JSON by the names that the configuration has for them; the adapter's version is
-// adapter. Nil if no provider serves the target.
+// adapter. Parts that the digest leaves out while they are empty are not there then. Nil if no provider serves the target.
 func (r *Registry) ConfigParts(target string) map[string]json.RawMessage {
 	t, ok := r.Lookup(target)
 	if !ok {
@@ -208,6 +217,9 @@ func (r *Registry) ConfigParts(target string) map[string]json.RawMessage {
 	v := reflect.ValueOf(d)
 	out := make(map[string]json.RawMessage, v.NumField())
 	for i := range v.NumField() {
+		if strings.HasSuffix(v.Type().Field(i).Tag.Get("json"), ",omitempty") && v.Field(i).IsZero() {
+			continue
+		}
 		value := v.Field(i).Interface()
 		if d, ok := value.(time.Duration); ok {
 			value = d.String()

@@ -190,6 +190,10 @@ func TestConfigDigest(t *testing.T) {
 		"Background":    func(c *providers.Config) { c.Background = true },
 		"Reasoning":     func(c *providers.Config) { c.Models[0].Reasoning = true },
 		"Structured":    func(c *providers.Config) { c.Models[0].StructuredOutput = "tool" },
+		"Format":        func(c *providers.Config) { c.ResponseFormat = providers.FormatObject },
+		"NoFormat":      func(c *providers.Config) { c.ResponseFormat = providers.FormatNone },
+		"StreamUsage":   func(c *providers.Config) { c.OmitStreamUsage = true },
+		"TokensField":   func(c *providers.Config) { c.MaxTokensField = providers.FieldMaxTokens },
 		"Ack":           func(c *providers.Config) { c.AckTimeout = time.Second },
 		"Idle":          func(c *providers.Config) { c.IdleTimeout = time.Second },
 		"Total":         func(c *providers.Config) { c.TotalTimeout = time.Second },
@@ -200,6 +204,13 @@ func TestConfigDigest(t *testing.T) {
 	}
 	r, err := providers.NewRegistry([]providers.Config{valid()}, factories("1"))
 	require.NoError(t, err)
+	require.NotContains(t, r.ConfigParts(r.Targets()[0].ID), "stream_usage", "what is empty is left out, as in the digests of before")
+	c := valid()
+	c.OmitStreamUsage, c.MaxTokensField = true, providers.FieldMaxTokens
+	told, err := providers.NewRegistry([]providers.Config{c}, factories("1"))
+	require.NoError(t, err)
+	parts := told.ConfigParts(told.Targets()[0].ID)
+	require.Equal(t, []string{`"false"`, `"max_tokens"`}, []string{string(parts["stream_usage"]), string(parts["max_tokens_field"])})
 	_, ok := r.ConfigDigest("openrouter/none")
 	require.False(t, ok)
 }

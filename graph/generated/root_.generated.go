@@ -1878,7 +1878,7 @@ extend type Job {
   events(after: Int, first: Int): [JobEvent!]!
   """
   The sum of what is known of the attempts, losers and failures among them. The cost is null if attempts were billed in
-  different currencies; an attempt whose cost is null is not part of it.
+  different currencies, or if that of an attempt which used tokens is not known.
   """
   usage: Usage
   """

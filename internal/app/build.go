@@ -143,11 +143,14 @@ func newRegistry(cfg *config.Config) (*providers.Registry, error) {
 			PresumeDeadAfter: p.PresumeDeadAfter, Idempotent: p.Idempotent, MaxConcurrency: p.MaxConcurrency, Currency: p.Currency,
 			CircuitBreaker:       providers.CircuitBreaker(p.CircuitBreaker),
 			ProxyFromEnvironment: p.ProxyFromEnvironment, API: unlessDefault(p.API, config.APIResponses), Background: p.Background,
-			StrictSchema: p.StrictSchema.Or(p.Kind == config.KindOpenAI),
+			StrictSchema:   p.StrictSchema.Or(p.Kind == config.KindOpenAI),
+			ResponseFormat: unlessDefault(p.ResponseFormat, config.FormatSchema), OmitStreamUsage: !p.StreamUsage.Or(true),
+			MaxTokensField: p.MaxTokensField,
 		}
 		for _, m := range p.Models {
 			c.Models = append(c.Models, providers.Model{
-				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer, Reasoning: m.Reasoning,
+				Name: m.Name, ContextWindow: m.ContextWindow, MaxOutputTokens: m.MaxOutputTokens, Tokenizer: m.Tokenizer,
+				Reasoning:        m.Reasoning.Or(p.Kind == config.KindOpenAICompatible && openaicompat.NamesReasoning(m.Name)),
 				StructuredOutput: unlessDefault(m.StructuredOutput, config.StructuredNative),
 				PricePerMillion: providers.Price{
 					Input: string(m.PricePerMillion.Input), CachedInput: string(m.PricePerMillion.CachedInput), Output: string(m.PricePerMillion.Output),

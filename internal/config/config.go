@@ -53,6 +53,10 @@ type Provider struct {
 	API                  string `yaml:"api"`           // responses or chat, of kind openai alone; empty is responses
 	Background           bool   `yaml:"background"`    // of kind openai with responses alone
 	StrictSchema         Choice `yaml:"strict_schema"` // of kinds openai (true if left out) and openai-compatible (false if left out)
+	// Of kind openai-compatible alone, what servers differ in.
+	ResponseFormat string `yaml:"response_format"`  // json_schema, json_object or none; empty is json_schema
+	StreamUsage    Choice `yaml:"stream_usage"`     // true if left out
+	MaxTokensField string `yaml:"max_tokens_field"` // max_tokens or max_completion_tokens; empty: by the model's name
 	// CallbackSecretEnv is the name of an environment variable, never a secret; empty: no callbacks are taken.
 	CallbackSecretEnv string  `yaml:"callback_secret_env"`
 	Models            []Model `yaml:"models"` // at least one, names unique
@@ -74,11 +78,11 @@ type CircuitBreaker struct {
 
 // Model is one model of a provider.
 type Model struct {
-	Name            string `yaml:"name"`              // 1 to 255 printable ASCII characters without spaces
+	Name            string `yaml:"name"`              // 1 to 200 printable ASCII characters without spaces
 	ContextWindow   int    `yaml:"context_window"`    // tokens, 0 is not known
 	MaxOutputTokens int    `yaml:"max_output_tokens"` // tokens, 0 is not known
 	Tokenizer       string `yaml:"tokenizer"`         // may be empty
-	Reasoning       bool   `yaml:"reasoning"`         // of kinds openai, anthropic and gemini: takes no temperature
+	Reasoning       Choice `yaml:"reasoning"`         // not of kind demo: takes no temperature. False if left out, of kind openai-compatible by the name
 	// StructuredOutput is native or tool, of kind anthropic alone; empty is native.
 	StructuredOutput string `yaml:"structured_output"`
 	PricePerMillion  Prices `yaml:"price_per_million"` //
@@ -163,6 +167,13 @@ const (
 const (
 	StructuredNative = "native"
 	StructuredTool   = "tool"
+)
+
+// How KindOpenAICompatible asks for an output schema.
+const (
+	FormatSchema = "json_schema"
+	FormatObject = "json_object"
+	FormatNone   = "none"
 )
 
 // What Contracts.Recheck may be.

@@ -23,7 +23,7 @@ var (
 	needsKey = []string{KindOpenAI, KindAnthropic, KindGemini}
 
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	modelName    = regexp.MustCompile(`^[!-~]{1,255}$`)
+	modelName    = regexp.MustCompile(`^[!-~]{1,200}$`) // as package providers and the targets of tasks have it
 	currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
 	tokenizer    = regexp.MustCompile(`^[!-~]{0,255}$`)
 	// Capitals only: most providers' keys would pass for a variable's name otherwise, and names are printed.
@@ -195,8 +195,20 @@ func (l *loader) protocol(path string, p Provider) {
 	of("api", p.API != "", KindOpenAI)
 	of("background", p.Background, KindOpenAI)
 	of("strict_schema", p.StrictSchema != "", KindOpenAI, KindOpenAICompatible)
+	of("response_format", p.ResponseFormat != "", KindOpenAICompatible)
+	of("stream_usage", p.StreamUsage != "", KindOpenAICompatible)
+	of("max_tokens_field", p.MaxTokensField != "", KindOpenAICompatible)
+	if p.ResponseFormat != "" {
+		l.oneOf(path+".response_format", p.ResponseFormat, FormatSchema, FormatObject, FormatNone)
+		if p.ResponseFormat != FormatSchema && p.StrictSchema == "true" {
+			l.problem(path+".strict_schema", "needs response_format: json_schema")
+		}
+	}
+	if p.MaxTokensField != "" {
+		l.oneOf(path+".max_tokens_field", p.MaxTokensField, "max_tokens", "max_completion_tokens")
+	}
 	for i, m := range p.Models {
-		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning, KindOpenAI, KindAnthropic, KindGemini)
+		of(fmt.Sprintf("models[%d].reasoning", i), m.Reasoning == "true", KindOpenAI, KindAnthropic, KindGemini, KindOpenAICompatible)
 		at := fmt.Sprintf("models[%d].structured_output", i)
 		of(at, m.StructuredOutput != "", KindAnthropic)
 		if m.StructuredOutput != "" {
@@ -243,7 +255,7 @@ func loopback(host string) bool {
 
 func (l *loader) model(path string, m Model) {
 	if !modelName.MatchString(m.Name) {
-		l.problem(path+".name", "must be 1 to 255 printable ASCII characters without spaces")
+		l.problem(path+".name", "must be 1 to 200 printable ASCII characters without spaces")
 	}
 	l.number(path+".context_window", m.ContextWindow, 0, 100_000_000)
 	l.number(path+".max_output_tokens", m.MaxOutputTokens, 0, 100_000_000)

@@ -43,8 +43,15 @@ func TestValidationRefuses(t *testing.T) {
 		"APIOfAnotherKind":         {with("api: chat"), "providers[0].api: is a setting of the kinds openai alone"},
 		"BackgroundOfAnotherKind":  {with("background: true"), "providers[0].background: is a setting of the kinds openai alone"},
 		"StrictSchemaOfDemo":       {"providers:\n  - {name: d, kind: demo, strict_schema: false, models: [{name: fax}]}\n", "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
-		"ReasoningOfAnotherKind":   {provider("{name: m}", "{name: m, reasoning: true}"), "providers[0].models[0].reasoning: is a setting of the kinds openai, anthropic, gemini alone"},
+		"ReasoningOfAnotherKind":   {"providers: [{name: d, kind: demo, models: [{name: m, reasoning: true}]}]\n", "providers[0].models[0].reasoning: is a setting of the kinds openai, anthropic, gemini, openai-compatible alone"},
+		"FormatOfAnotherKind":      {openAI("response_format: none"), "providers[0].response_format: is a setting of the kinds openai-compatible alone"},
+		"UsageOfAnotherKind":       {openAI("stream_usage: false"), "providers[0].stream_usage: is a setting of the kinds openai-compatible alone"},
+		"LimitOfAnotherKind":       {openAI("max_tokens_field: max_tokens"), "providers[0].max_tokens_field: is a setting of the kinds openai-compatible alone"},
+		"UnknownFormat":            {with("response_format: text"), `providers[0].response_format: "text" is not one of json_schema, json_object, none`},
+		"UnknownLimit":             {with("max_tokens_field: n_predict"), `providers[0].max_tokens_field: "n_predict" is not one of max_tokens, max_completion_tokens`},
+		"StrictWithoutSchema":      {with("response_format: json_object\n    strict_schema: true"), "providers[0].strict_schema: needs response_format: json_schema"},
 		"StructuredOfAnotherKind":  {provider("{name: m}", "{name: m, structured_output: tool}"), "providers[0].models[0].structured_output: is a setting of the kinds anthropic alone"},
+		"LongModelName":            {provider("{name: m}", "{name: "+strings.Repeat("m", 201)+"}"), "providers[0].models[0].name: must be 1 to 200 printable ASCII"},
 		"UnknownStructuredOutput":  {strings.Replace(anthropic(""), "{name: m}", "{name: m, structured_output: prompt}", 1), `providers[0].models[0].structured_output: "prompt" is not one of native, tool`},
 		"IdempotentAnthropic":      {anthropic("idempotent: true, "), "providers[0].idempotent: cannot be true"},
 		"StrictSchemaOfAnthropic":  {anthropic("strict_schema: true, "), "providers[0].strict_schema: is a setting of the kinds openai, openai-compatible alone"},
@@ -155,7 +162,7 @@ func TestAnthropicsModels(t *testing.T) {
 		cfg, err := Load(write(t, text), nil)
 		require.NoError(t, err)
 		require.Equal(t, way, cfg.Providers[0].Models[0].StructuredOutput)
-		require.Equal(t, way != "", cfg.Providers[0].Models[0].Reasoning)
+		require.Equal(t, way != "", cfg.Providers[0].Models[0].Reasoning.Or(false))
 	}
 }
 

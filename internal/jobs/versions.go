@@ -108,18 +108,19 @@ func (s *Service) HeldVersions(ctx context.Context) ([]*tasks.Definition, error)
 	return defs, nil
 }
 
-// ensureVersion stores a definition under its digest.
+// ensureVersion stores a definition under its digest. If it is stored already, maybe with its schemas' keys in another
+// order, what is stored is followed, as on every replica.
 func (s *Service) ensureVersion(sys context.Context, d *tasks.Definition) error {
 	if s.versions.get(d.Digest) != nil {
 		return nil
 	}
-	err := s.store.Client().TaskVersion.Create().SetID(d.Digest).SetName(d.Name).SetVersion(d.Version).SetContent(d.Content).
+	err := s.store.Client().TaskVersion.Create().SetID(d.Digest).SetName(d.Name).SetVersion(d.Version).SetContent(d.Stored).
 		OnConflictColumns(taskversion.FieldID).DoNothing().Exec(sys)
 	if err := ignoreNoRows(err); err != nil {
 		return fmt.Errorf("store task version %s: %w", d.Digest, err)
 	}
-	s.versions.put(d)
-	return nil
+	_, err = s.version(sys, s.store.Client(), d.Digest)
+	return err
 }
 
 // ensureOwner stores the owner's row.

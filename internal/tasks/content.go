@@ -37,8 +37,8 @@ type sources struct {
 	prompt       string
 }
 
-// Parse rebuilds a definition from its stored Content. A database may have changed Content's white space or the order of
-// its keys; anything else that would give another digest is an error.
+// Parse rebuilds a definition from its Content or its Stored. White space, the order of keys and the way in which a number is
+// written may be any; anything else that would give another digest is an error. The schemas stay as they are written there.
 func Parse(content []byte) (*Definition, error) {
 	canon, err := canonical.Canonicalize(content)
 	if err != nil {
@@ -53,8 +53,15 @@ func Parse(content []byte) (*Definition, error) {
 	if doc.Format != contentFormat {
 		return nil, fmt.Errorf("task version: format %d is not known, %d is", doc.Format, contentFormat)
 	}
+	var written struct {
+		InputSchema  json.RawMessage `json:"input_schema"`
+		OutputSchema json.RawMessage `json:"output_schema"`
+	}
+	if err := json.Unmarshal(content, &written); err != nil {
+		return nil, fmt.Errorf("task version: %w", err) // not reachable: canonicalised above
+	}
 	s := sources{
-		file: doc.Task, inputSchema: doc.InputSchema, outputSchema: doc.OutputSchema,
+		file: doc.Task, inputSchema: written.InputSchema, outputSchema: written.OutputSchema,
 		system: doc.System, prompt: doc.Prompt,
 	}
 	d, err := s.compile("")
@@ -79,9 +86,9 @@ func (s sources) compile(dir string) (*Definition, error) {
 	}
 	f := s.file
 	failed(FileTask, f.check())
-	in, inJSON, err := compileSchema(path.Join(dir, FileInputSchema), s.inputSchema, f.Formats)
+	in, err := compileSchema(path.Join(dir, FileInputSchema), s.inputSchema, f.Formats)
 	failed(FileInputSchema, err)
-	out, outJSON, err := compileSchema(path.Join(dir, FileOutputSchema), s.outputSchema, f.Formats)
+	out, err := compileSchema(path.Join(dir, FileOutputSchema), s.outputSchema, f.Formats)
 	failed(FileOutputSchema, err)
 	system, err := parseTemplate(FileSystem, s.system)
 	failed(FileSystem, err)
@@ -91,7 +98,11 @@ func (s sources) compile(dir string) (*Definition, error) {
 		return nil, errors.Join(errs...)
 	}
 
-	content, err := s.content(inJSON, outJSON)
+	stored, err := s.stored(in.written, out.written)
+	if err != nil {
+		return nil, &Error{File: path.Join(dir, FileTask), Err: err}
+	}
+	content, err := canonical.Canonicalize(stored)
 	if err != nil {
 		return nil, &Error{File: path.Join(dir, FileTask), Err: err}
 	}
@@ -102,6 +113,7 @@ func (s sources) compile(dir string) (*Definition, error) {
 		Version:         string(f.Version),
 		Digest:          "sha256:" + hex.EncodeToString(sum[:]),
 		Content:         content,
+		Stored:          stored,
 		Temperature:     temperature,
 		MaxOutputTokens: int(f.MaxOutputTokens),
 		MaxInputBytes:   int(f.MaxInputBytes),
@@ -116,10 +128,10 @@ func (s sources) compile(dir string) (*Definition, error) {
 			Runs: int(f.Contract.Runs), MaxAge: time.Duration(f.Contract.MaxAge),
 			RequireRoundtrip: bool(f.Contract.RequireRoundtrip), Stability: f.Contract.stability(), Budget: f.Contract.budget(),
 		},
-		InputSchemaJSON:  inJSON,
-		OutputSchemaJSON: outJSON,
-		InputSchema:      in,
-		OutputSchema:     out,
+		InputSchemaJSON:  in.written,
+		OutputSchemaJSON: out.written,
+		InputSchema:      in.schema,
+		OutputSchema:     out.schema,
 		system:           system,
 		prompt:           prompt,
 	}
@@ -129,29 +141,37 @@ func (s sources) compile(dir string) (*Definition, error) {
 	return d, nil
 }
 
-func (s sources) content(inJSON, outJSON json.RawMessage) ([]byte, error) {
-	raw, err := json.Marshal(document{
-		Format: contentFormat, Task: s.file, InputSchema: inJSON, OutputSchema: outJSON,
+// stored is the document with the schemas as they are written. Its canonical form is the content.
+func (s sources) stored(in, out json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the schemas stay as they are
+	if err := enc.Encode(document{
+		Format: contentFormat, Task: s.file, InputSchema: in, OutputSchema: out,
 		System: s.system, Prompt: s.prompt,
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	return canonical.Canonicalize(raw)
+	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-func compileSchema(name string, raw []byte, formats text) (*schema.Schema, json.RawMessage, error) {
+type compiled struct {
+	schema  *schema.Schema
+	written json.RawMessage // without white space, else as it was given: models write in the order of a schema's keys
+}
+
+func compileSchema(name string, raw []byte, formats text) (compiled, error) {
 	canon, err := canonical.Canonicalize(raw)
 	if err != nil {
 		var syntax *canonical.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, nil, fmt.Errorf("at byte %d (%q): %w", syntax.Offset, syntax.Pointer, err)
+			return compiled{}, fmt.Errorf("at byte %d (%q): %w", syntax.Offset, syntax.Pointer, err)
 		}
 		var number *canonical.NumberError
 		if errors.As(err, &number) {
-			return nil, nil, fmt.Errorf("at %q: %w", number.Pointer, err)
+			return compiled{}, fmt.Errorf("at %q: %w", number.Pointer, err)
 		}
-		return nil, nil, err
+		return compiled{}, err
 	}
 	var options []schema.Option
 	if formats == formatsAnnotate {
@@ -159,7 +179,11 @@ func compileSchema(name string, raw []byte, formats text) (*schema.Schema, json.
 	}
 	s, err := schema.Compile(name, canon, options...)
 	if err != nil {
-		return nil, nil, err
+		return compiled{}, err
 	}
-	return s, canon, nil
+	var written bytes.Buffer
+	if err := json.Compact(&written, raw); err != nil {
+		return compiled{}, err
+	}
+	return compiled{schema: s, written: written.Bytes()}, nil
 }

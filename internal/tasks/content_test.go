@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 
 	t.Run("RebuildsTheDefinition", func(t *testing.T) {
 		t.Parallel()
-		parsed, err := tasks.Parse(loaded.Content)
+		parsed, err := tasks.Parse(loaded.Stored)
 		require.NoError(t, err)
 		require.Equal(t, loaded.Digest, parsed.Digest)
 		require.Equal(t, loaded.Content, parsed.Content)

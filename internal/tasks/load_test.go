@@ -73,7 +73,7 @@ contract: {runs: 7, max_age: 24h, require_roundtrip: true, stability: 0.8, budge
 			d, err := tasks.Load(folder(map[string]string{tasks.FileTask: goodYAML + formats, tasks.FileOutputSchema: output}), "greet")
 			require.NoError(t, err)
 			require.Equal(t, refused, len(d.OutputSchema.ValidateOutput([]byte(`{"day": "tomorrow"}`))) > 0, formats)
-			again, err := tasks.Parse(d.Content)
+			again, err := tasks.Parse(d.Stored)
 			require.NoError(t, err)
 			require.Equal(t, refused, len(again.OutputSchema.ValidateOutput([]byte(`{"day": "tomorrow"}`))) > 0, formats)
 		}

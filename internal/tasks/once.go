@@ -9,7 +9,7 @@ import (
 // race. What is asked and what must come out stay the same. It is a version of its own.
 func (d *Definition) Once(target string) (*Definition, error) {
 	var doc document
-	if err := json.Unmarshal(d.Content, &doc); err != nil {
+	if err := json.Unmarshal(d.Stored, &doc); err != nil {
 		return nil, fmt.Errorf("task %s: %w", d.Name, err) // not reachable: it is what compile wrote
 	}
 	f := doc.Task

@@ -37,7 +37,7 @@ retry: {max: 5, base: 1s, cap: 2s}
 	got, err := once.Render([]byte(`{"name":"Ann"}`))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
-	_, err = tasks.Parse(once.Content)
+	_, err = tasks.Parse(once.Stored)
 	require.NoError(t, err, "a worker can read it back")
 
 	_, err = d.Once("nowhere")

@@ -17,7 +17,8 @@ type Definition struct {
 	Name    string
 	Version string // as written in task.yaml, for people
 	Digest  string // "sha256:" and 64 hex digits over Content: the task version
-	Content []byte // canonical JSON document of the folder, without cases, goldens and cassettes; what the database keeps
+	Content []byte // canonical JSON document of the folder, without cases, goldens and cassettes
+	Stored  []byte // Content, but with the schemas' keys in their own order and numbers in their own digits; what the database keeps
 
 	Temperature     float64
 	MaxOutputTokens int
@@ -29,8 +30,8 @@ type Definition struct {
 	Retry           RetryPolicy
 	Contract        ContractPolicy
 
-	InputSchemaJSON  json.RawMessage // canonical form
-	OutputSchemaJSON json.RawMessage // canonical form
+	InputSchemaJSON  json.RawMessage // compact, in its own order and digits
+	OutputSchemaJSON json.RawMessage // as InputSchemaJSON; models write in this order
 	InputSchema      *schema.Schema
 	OutputSchema     *schema.Schema
 

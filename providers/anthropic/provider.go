@@ -31,7 +31,7 @@ import (
 const Kind = "anthropic"
 
 // Version is the adapter version.
-const Version = "anthropic/1"
+const Version = "anthropic/2"
 
 // The values of providers.Model.StructuredOutput.
 const (

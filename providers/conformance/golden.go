@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -23,7 +25,8 @@ type Way struct {
 }
 
 // RequestBodies compares what is sent for each shipped task, to the byte, with testdata/requests/<way>.<task>.json of the
-// package under test; check looks at the rest of the request. Review the files like code, and write them with -update.
+// package under test; check looks at the rest of the request. A file is the body, indented: without white space outside of its
+// strings it is what is sent, but for the end of a line that some SDKs write after it. Review the files like code, and write them with -update.
 func RequestBodies(t *testing.T, ways []Way, check func(t *testing.T, e providertest.Entry)) {
 	t.Helper()
 	suites, err := contracts.LoadSuites(contracts.ShippedTasks())
@@ -44,14 +47,20 @@ func RequestBodies(t *testing.T, ways []Way, check func(t *testing.T, e provider
 					require.Equal(t, providers.Completed, out.Kind, "the fake takes it: %+v", out.Failure)
 					e := b.Server.Log()[0]
 					check(t, e)
+					body := bytes.TrimSuffix(e.Body, []byte("\n"))
 					path := filepath.Join("testdata", "requests", way.Name+"."+task.Name+".json")
 					if *update {
+						var b bytes.Buffer
+						require.NoError(t, json.Indent(&b, body, "", "  "))
+						b.WriteByte('\n')
 						require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-						require.NoError(t, os.WriteFile(path, e.Body, 0o600))
+						require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 					}
-					want, err := os.ReadFile(path)
+					raw, err := os.ReadFile(path)
 					require.NoError(t, err, "write it with -update")
-					require.Equal(t, string(want), string(e.Body))
+					var want bytes.Buffer
+					require.NoError(t, json.Compact(&want, raw))
+					require.Equal(t, want.String(), string(body))
 				})
 			})
 		}

@@ -110,6 +110,7 @@ func TestEndOfTheStream(t *testing.T) {
 		"Complete":           {geminitest.Chunks(piece, stop), complete},
 		"UsageAfterwards":    {geminitest.Chunks(piece, stop, `{"usageMetadata":{"promptTokenCount":1}}`), complete},
 		"NoCandidateAtAll":   {geminitest.Chunks(`{"usageMetadata":{"promptTokenCount":1},"responseId":"r"}`), cut},
+		"EmptyCandidates":    {geminitest.Chunks(`{"candidates":[],"responseId":"r"}`), cut},
 		"DamagedAndCut":      {geminitest.Chunks(piece, `{"candi`), cut},
 		"EmptyObject":        {geminitest.Chunks(piece, `{}`, stop), damaged},
 		"NotAnObject":        {geminitest.Chunks(piece, `5`, stop), damaged},
@@ -195,14 +196,15 @@ func TestWholeAnswers(t *testing.T) {
 	}
 	whole := func(body string) providertest.Behaviour { return providertest.Status(200, "application/json", body) }
 	requireRows(t, map[string]row{
-		"One":            {whole(stop), ended{kind: providers.Completed, finish: "STOP"}},
-		"List":           {whole("[" + piece + ",\n" + stop + "]"), ended{kind: providers.Completed, finish: "STOP"}},
-		"CutList":        {whole("[" + piece + ",\n"), ended{kind: providers.Unknown, code: providers.CodeTruncatedStream}},
-		"NoFinishReason": {whole(piece), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
-		"NoCandidates":   {whole(`{"responseId":"r"}`), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
-		"EmptyList":      {whole(`[]`), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
-		"ErrorInAList":   {whole("[" + piece + "," + problem + "]"), ended{kind: providers.Failed, code: providers.CodeOverloaded, retryable: true}},
-		"Blocked":        {whole(`{"promptFeedback":{"blockReason":"SAFETY"}}`), ended{kind: providers.Failed, code: providers.CodeContentFilter, finish: "SAFETY"}},
+		"One":             {whole(stop), ended{kind: providers.Completed, finish: "STOP"}},
+		"List":            {whole("[" + piece + ",\n" + stop + "]"), ended{kind: providers.Completed, finish: "STOP"}},
+		"CutList":         {whole("[" + piece + ",\n"), ended{kind: providers.Unknown, code: providers.CodeTruncatedStream}},
+		"NoFinishReason":  {whole(piece), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
+		"NoCandidates":    {whole(`{"responseId":"r"}`), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
+		"EmptyCandidates": {whole(`{"candidates":[],"responseId":"r"}`), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
+		"EmptyList":       {whole(`[]`), ended{kind: providers.Failed, code: providers.CodeMalformedAnswer}},
+		"ErrorInAList":    {whole("[" + piece + "," + problem + "]"), ended{kind: providers.Failed, code: providers.CodeOverloaded, retryable: true}},
+		"Blocked":         {whole(`{"promptFeedback":{"blockReason":"SAFETY"}}`), ended{kind: providers.Failed, code: providers.CodeContentFilter, finish: "SAFETY"}},
 	})
 }
 

@@ -33,7 +33,7 @@ import (
 const Kind = "gemini"
 
 // Version is the adapter version.
-const Version = "gemini/1"
+const Version = "gemini/2"
 
 // defaultAPIVersion is the one that has output schemas.
 const defaultAPIVersion = "v1beta"

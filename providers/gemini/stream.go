@@ -45,7 +45,8 @@ func readWhole(body io.Reader) (providers.Outcome, error) {
 }
 
 // readStream reads events up to the end of the stream, since nothing else marks it: a finish reason says that the candidate
-// is complete, but older models sent one with each chunk. With a clean end and no finish reason the stream was cut. A damaged
+// is complete, but older models sent one with each chunk. With a clean end and no finish reason the stream was cut, also where
+// no chunk had a candidate: nothing tells that from a stream that a box in between ended before the first one. A damaged
 // event makes the answer unusable, but whether it was ended or cut is only known at the end, so reading goes on.
 func readStream(body io.Reader, labelled bool) (providers.Outcome, error) {
 	events := sse.NewReader(body, maxEvent)

@@ -25,7 +25,7 @@ import (
 const Kind = "openai"
 
 // Version is the adapter version.
-const Version = "openai/1"
+const Version = "openai/2"
 
 // The values of providers.Config.API.
 const (

@@ -2,6 +2,7 @@ package openaicompat
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 
 	"github.com/docket-gateway/docket/providers"
@@ -42,7 +43,8 @@ func (s *answer) add(c completion) {
 			s.refusal = s.refusal || m.Refusal != ""
 			s.tools = s.tools || len(m.ToolCalls) > 0 || len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null"
 		}
-		if ch.FinishReason != "" {
+		// A reason other than a normal end is not taken back by one.
+		if ch.FinishReason != "" && (s.finish == "" || normalEnd(s.finish)) {
 			s.finish = ch.FinishReason
 		}
 	}
@@ -87,15 +89,15 @@ func (s *answer) outcome(whole bool, limit int) providers.Outcome {
 		return out
 	case "error", "abort":
 		return fail(providers.CodeProviderError, "the provider broke the output off")
-	case "stop", "eos", "eos_token", "end_turn", "stop_sequence":
 	case "tool_calls", "function_call":
 		return fail(providers.CodeRefused, "the model asked for a tool instead of answering")
-	default:
-		return fail(providers.CodeMalformedAnswer, "the finish reason is not known")
 	}
 	switch {
-	// Some servers report a normal end when the limit stopped the model; with reasoning there may be no output at all.
-	case atLimit:
+	case !normalEnd(s.finish):
+		return fail(providers.CodeMalformedAnswer, "the finish reason is not known")
+	// Some servers report a normal end when the limit stopped the model; with reasoning there may be no output at all. An answer
+	// that is whole was not cut, even if its last token was the last one allowed.
+	case atLimit && !isWhole(s.output.Bytes()):
 		return fail(providers.CodeTruncated, "the output used the whole token limit")
 	case empty:
 		return fail(providers.CodeRefused, "the model answered with nothing")
@@ -103,4 +105,18 @@ func (s *answer) outcome(whole bool, limit int) providers.Outcome {
 		return fail(providers.CodeRefused, "the model asked for a tool instead of answering")
 	}
 	return s.with(providers.Outcome{Kind: providers.Completed, Output: bytes.Clone(s.output.Bytes())})
+}
+
+func normalEnd(finish string) bool {
+	switch strings.ToLower(finish) {
+	case "stop", "eos", "eos_token", "end_turn", "stop_sequence":
+		return true
+	}
+	return false
+}
+
+// isWhole says whether nothing can be missing at the end: the output is JSON, and no number, which may have had more digits.
+func isWhole(output []byte) bool {
+	output = bytes.TrimSpace(output)
+	return json.Valid(output) && (output[0] != '-' && (output[0] < '0' || output[0] > '9'))
 }

@@ -159,9 +159,15 @@ func TestOutcomes(t *testing.T) {
 		"EmptyWith200":      {fake.Status(200, "text/event-stream", ""), want{unknown, providers.CodeTruncatedStream, false, true, "", 0}},
 
 		// Complete, and of no use.
-		"Length":          {fake.Says(`{"a":`, "length"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
-		"LengthNoContent": {fake.Says("", "length"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
-		"UsageIsTheLimit": {func(x *fake.Exchange) { x.Headers(); x.Content(`{"a":1}`); x.Finish("stop", 1000) }, want{failed, providers.CodeTruncated, false, true, "stop", 0}},
+		"Length":                      {fake.Says(`{"a":`, "length"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
+		"LengthNoContent":             {fake.Says("", "length"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
+		"UsageIsTheLimitAndCut":       {atLimit(`{"a":1`), want{failed, providers.CodeTruncated, false, true, "stop", 0}},
+		"UsageIsTheLimitAndANumber":   {atLimit(`-12`), want{failed, providers.CodeTruncated, false, true, "stop", 0}},
+		"UsageIsTheLimitAndEmpty":     {atLimit(" "), want{failed, providers.CodeTruncated, false, true, "stop", 0}},
+		"UsageIsTheLimitAndTheReason": {func(x *fake.Exchange) { x.Headers(); x.Content(`{"a":1}`); x.Finish("length", 1000) }, want{failed, providers.CodeTruncated, false, true, "length", 0}},
+		"LengthAndThenStop":           {fake.Events(chunk("{}", "length"), chunk("", "stop"), "[DONE]"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
+		"FilterAndThenStop":           {fake.Events(chunk("{}", "content_filter"), chunk("", "stop"), "[DONE]"), want{failed, providers.CodeContentFilter, false, true, "content_filter", 0}},
+		"StopAndThenLength":           {fake.Events(chunk("{}", "stop"), chunk("", "length"), "[DONE]"), want{failed, providers.CodeTruncated, false, true, "length", 0}},
 		"OnlyReasoning": {func(x *fake.Exchange) {
 			x.Headers()
 			x.Data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`)
@@ -179,6 +185,7 @@ func TestOutcomes(t *testing.T) {
 		"WholeWithoutWords": {whole(`{"choices":[{"message":{"content":"{}"}}]}`), want{failed, providers.CodeMalformedAnswer, false, true, "", 0}},
 
 		// Complete. Whether the text keeps the schema is not the adapter's to say.
+		"UsageIsTheLimit": {atLimit(` {"a":1}`), want{completed, "", false, true, "stop", 0}},
 		"Good":            {fake.OK(), want{completed, "", false, true, "stop", 0}},
 		"GoodWhole":       {fake.Whole("stop"), want{completed, "", false, true, "stop", 0}},
 		"NotJSON":         {fake.Says("```json\n{}\n```", "stop"), want{completed, "", false, true, "stop", 0}},
@@ -200,6 +207,11 @@ func TestOutcomes(t *testing.T) {
 			require.Len(t, b.server.Log(), 1, "one attempt is one request")
 		})
 	}
+}
+
+// atLimit says that it used all the tokens that it was allowed.
+func atLimit(output string) fake.Behaviour {
+	return func(x *fake.Exchange) { x.Headers(); x.Content(output); x.Finish("stop", 1000) }
 }
 
 func TestOutputIsByteForByte(t *testing.T) {

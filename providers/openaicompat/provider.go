@@ -19,7 +19,7 @@ import (
 const Kind = "openai-compatible"
 
 // Version is the adapter version.
-const Version = "openai-compatible/1"
+const Version = "openai-compatible/2"
 
 // Provider sends to one configured server.
 type Provider struct {
@@ -56,7 +56,7 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Send implements providers.Provider. The acknowledgement is the headers of a 2xx answer.
 func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.Reporter) providers.Outcome {
-	body, err := buildBody(req, p.cfg.StrictSchema)
+	body, err := buildBody(req, p.cfg)
 	if err != nil {
 		return providers.Outcome{Kind: providers.Failed, Failure: &providers.Failure{
 			Code: providers.CodeNotSent, Message: "the request could not be built"}}

@@ -3,6 +3,7 @@ package openaicompat
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	openai "github.com/openai/openai-go/v3"
@@ -13,43 +14,65 @@ import (
 
 // buildBody builds the request's body. The schema is passed as it is, with all its keywords; a server may ignore some,
 // so the output is validated here in any case.
-func buildBody(req providers.Request, strict bool) ([]byte, error) {
-	params := openai.ChatCompletionNewParams{
-		Model: req.Model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{
-			IncludeUsage: openai.Bool(true),
-		},
+func buildBody(req providers.Request, cfg providers.Config) ([]byte, error) {
+	params := openai.ChatCompletionNewParams{Model: req.Model}
+	if !cfg.OmitStreamUsage {
+		params.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	params.SetExtraFields(map[string]any{"stream": true}) // the SDK adds it in the call that we do not use
 	if req.System != "" {
 		params.Messages = append(params.Messages, openai.SystemMessage(req.System))
 	}
 	params.Messages = append(params.Messages, openai.UserMessage(req.Prompt))
-	if !fixedTemperature(req.Model) {
+	if !slices.ContainsFunc(cfg.Models, func(m providers.Model) bool { return m.Name == req.Model && m.Reasoning }) {
 		params.Temperature = openai.Float(req.Temperature)
 	}
 	if req.MaxOutputTokens > 0 {
-		if fixedTemperature(req.Model) {
-			params.MaxCompletionTokens = openai.Int(int64(req.MaxOutputTokens))
+		limit := openai.Int(int64(req.MaxOutputTokens))
+		if maxTokensField(cfg, req.Model) == providers.FieldMaxCompletionTokens {
+			params.MaxCompletionTokens = limit
 		} else {
-			params.MaxTokens = openai.Int(int64(req.MaxOutputTokens)) // the name that every compatible server knows
+			params.MaxTokens = limit
 		}
 	}
 	if len(req.Schema) > 0 {
-		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: FormatName(req.Task), Schema: req.Schema}
-		if strict {
-			format.Strict = openai.Bool(true)
-		}
-		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: format}
+		constrain(&params, req, cfg)
 	}
 	return json.Marshal(params)
 }
 
+// constrain asks for the output schema, or for as much of it as the server takes.
+func constrain(params *openai.ChatCompletionNewParams, req providers.Request, cfg providers.Config) {
+	switch cfg.ResponseFormat {
+	case providers.FormatNone:
+	case providers.FormatObject:
+		params.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+	default:
+		format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: FormatName(req.Task), Schema: req.Schema}
+		if cfg.StrictSchema {
+			format.Strict = openai.Bool(true)
+		}
+		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: format}
+	}
+}
+
+// maxTokensField is the name of the token limit. Every compatible server knows max_tokens, and OpenAI's reasoning models refuse it.
+func maxTokensField(cfg providers.Config, model string) string {
+	switch {
+	case cfg.MaxTokensField != "":
+		return cfg.MaxTokensField
+	case NamesReasoning(model):
+		return providers.FieldMaxCompletionTokens
+	default:
+		return providers.FieldMaxTokens
+	}
+}
+
 var reasoning = regexp.MustCompile(`^(o[134]([-.].*)?|gpt-5([-.].*)?)$`)
 
-// fixedTemperature says whether the model is known to reject a temperature and the old name of the token limit:
-// OpenAI's reasoning models, also behind a gateway that names them vendor/model.
-func fixedTemperature(model string) bool {
+// NamesReasoning says whether a model's name is that of one of OpenAI's reasoning models, also behind a gateway that names
+// them vendor/model. Where the configuration says nothing of it, such a model gets no temperature.
+func NamesReasoning(model string) bool {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	return reasoning.MatchString(name) && !strings.HasPrefix(name, "gpt-5-chat")
 }

@@ -44,15 +44,43 @@ func TestRequestVariants(t *testing.T) {
 	})
 	t.Run("ReasoningModelsGetNoTemperature", func(t *testing.T) {
 		t.Parallel()
-		for _, model := range []string{"o3-mini", "openai/o1", "gpt-5", "gpt-5.1-mini"} {
-			m := body(t, request(model), nil)
-			require.NotContains(t, m, "temperature", model)
-			require.NotContains(t, m, "max_tokens", model)
-			require.EqualValues(t, 1000, m["max_completion_tokens"], model)
+		models := func(c *providers.Config) {
+			c.Models = []providers.Model{{Name: "qwen3", Reasoning: true}, {Name: "llama"}}
 		}
-		for _, model := range []string{"gpt-4o", "gpt-5-chat-latest", "o3000", "phi-o3"} {
-			require.Contains(t, body(t, request(model), nil), "temperature", model)
+		m := body(t, request("qwen3"), models)
+		require.NotContains(t, m, "temperature")
+		require.EqualValues(t, 1000, m["max_tokens"])
+		require.Contains(t, body(t, request("llama"), models), "temperature")
+	})
+	t.Run("TheFieldOfTheTokenLimit", func(t *testing.T) {
+		t.Parallel()
+		for _, tc := range []struct{ model, set, want, not string }{
+			{"llama", "", "max_tokens", "max_completion_tokens"},
+			{"openai/o1", "", "max_completion_tokens", "max_tokens"},
+			{"llama", "max_completion_tokens", "max_completion_tokens", "max_tokens"},
+			{"gpt-5", "max_tokens", "max_tokens", "max_completion_tokens"},
+		} {
+			m := body(t, request(tc.model), func(c *providers.Config) { c.MaxTokensField = tc.set })
+			require.EqualValues(t, 1000, m[tc.want], "%+v", tc)
+			require.NotContains(t, m, tc.not, "%+v", tc)
 		}
+	})
+	t.Run("TheResponseFormat", func(t *testing.T) {
+		t.Parallel()
+		for set, want := range map[string]any{"": "json_schema", "json_schema": "json_schema", "json_object": "json_object", "none": nil} {
+			m := body(t, request("m"), func(c *providers.Config) { c.ResponseFormat = set })
+			format, _ := m["response_format"].(map[string]any)
+			require.Equal(t, want, format["type"], set)
+			if want != "json_schema" {
+				require.LessOrEqual(t, len(format), 1, set)
+			}
+		}
+	})
+	t.Run("NoUsageInStreamsIfItIsToldSo", func(t *testing.T) {
+		t.Parallel()
+		m := body(t, request("m"), func(c *providers.Config) { c.OmitStreamUsage = true })
+		require.NotContains(t, m, "stream_options")
+		require.Equal(t, true, m["stream"])
 	})
 	t.Run("ZeroTemperatureIsSent", func(t *testing.T) {
 		t.Parallel()
@@ -75,6 +103,16 @@ func TestRequestVariants(t *testing.T) {
 		m := body(t, req, nil)
 		require.Equal(t, "gr_e_v1_2", m["response_format"].(map[string]any)["json_schema"].(map[string]any)["name"])
 	})
+}
+
+func TestNamesOfReasoningModels(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"o3-mini", "openai/o1", "gpt-5", "gpt-5.1-mini"} {
+		require.True(t, openaicompat.NamesReasoning(model), model)
+	}
+	for _, model := range []string{"gpt-4o", "gpt-5-chat-latest", "o3000", "phi-o3"} {
+		require.False(t, openaicompat.NamesReasoning(model), model)
+	}
 }
 
 func TestBrokenSchemaIsNotSent(t *testing.T) {
