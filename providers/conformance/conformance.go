@@ -130,6 +130,12 @@ func (r *Recorder) note(s string) {
 // Acknowledged implements providers.Reporter.
 func (r *Recorder) Acknowledged(a providers.Acknowledgement) { r.Ack = a; r.note("acknowledged") }
 
+// AcknowledgedLate implements providers.LateReporter.
+func (r *Recorder) AcknowledgedLate(a providers.Acknowledgement) {
+	r.Ack = a
+	r.note("acknowledged late")
+}
+
 // Progress implements providers.Reporter.
 func (r *Recorder) Progress() {}
 
