@@ -7,7 +7,6 @@ package providers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"time"
 )
@@ -18,17 +17,13 @@ type Provider interface {
 	// may be sent the same request again later, with the same AttemptID. It reports to r, in order and from the
 	// calling goroutine. After a time-out or a silence it calls r.Unknown and, while the connection is open, goes on
 	// listening until Linger is over, so the returned outcome may still be Completed or Failed. A cancelled ctx ends it
-	// soon with the code ABORTED: Failed if the request never began to be written, else Unknown.
+	// soon with the code ABORTED: Failed if the request never began to be written, else Unknown. What runs at the provider by
+	// a handle is left running then: whoever has the handle asks about it, or tells a Canceller to end it.
 	Send(ctx context.Context, req Request, r Reporter) Outcome
 
 	// AdapterVersion changes when the adapter's requests or its reading of answers change, so that contracts are run anew.
 	AdapterVersion() string
 }
-
-// ErrAbandoned is the cause of a context that ended because the attempt is settled already: another one won, or it was
-// given up. What still runs at the provider is of no use any more and may be stopped there. A context that ended for another
-// reason, such as a shutdown, leaves it running, to be asked for later.
-var ErrAbandoned = errors.New("providers: the attempt is settled")
 
 // Retriever is a Provider that can be asked later what became of a request.
 type Retriever interface {
@@ -36,6 +31,16 @@ type Retriever interface {
 	// times, by any process. Completed and Failed are how the request itself ended; Unknown means that the provider still
 	// works on it or cannot tell. An error means that it could not be asked. It ends soon after ctx does.
 	Retrieve(ctx context.Context, q Query) (Outcome, error)
+}
+
+// Canceller is a Retriever whose requests can be ended too, once their answers are of no use any more.
+type Canceller interface {
+	Retriever
+
+	// Cancel tells the provider to end the request with that handle, and returns what it says was used, nil if it does not
+	// say. It may be called again, by any process, also about a request that has ended. An error means that the provider was not
+	// reached, or refused. It ends soon after ctx does. Nothing is certain by it: a request may be completed all the same.
+	Cancel(ctx context.Context, q Query) (*Usage, error)
 }
 
 // Query names a request of before.
@@ -63,8 +68,8 @@ type Request struct {
 }
 
 // Reporter hears of an attempt's progress. Its methods may be slow: signs of life that come meanwhile are told as one.
-// After Unknown neither of the other two is called again, since nothing leads back from there to running: the late
-// answer, if one comes, is the outcome alone.
+// After Unknown neither of the other two is called again, since nothing leads back from there to running. What comes late is
+// told by the outcome, and to a LateReporter.
 type Reporter interface {
 	// Acknowledged is called at most once: response headers, a first stream event or a handle came.
 	Acknowledged(a Acknowledgement)
@@ -73,6 +78,23 @@ type Reporter interface {
 	// Unknown is called at most once, after a time-out, when nobody can tell any more what happens to the request. Send
 	// goes on listening for Linger. A lost connection leaves nothing to listen to: it is told by the outcome alone.
 	Unknown(f Failure)
+}
+
+// LateReporter is a Reporter that takes what the provider says first also when it says so late. A Reporter that wraps
+// another passes it on by AcknowledgeLate.
+type LateReporter interface {
+	Reporter
+
+	// AcknowledgedLate is called at most once, after Unknown, and only if Acknowledged was not: the provider took the request
+	// after all. The attempt stays unknown, but it can be asked about by the handle.
+	AcknowledgedLate(a Acknowledgement)
+}
+
+// AcknowledgeLate tells r of a late acknowledgement, if it takes one.
+func AcknowledgeLate(r Reporter, a Acknowledgement) {
+	if late, ok := r.(LateReporter); ok {
+		late.AcknowledgedLate(a)
+	}
 }
 
 // Acknowledgement is what the provider said first.

@@ -54,6 +54,14 @@ func (s Secret) Echoed() *Failure {
 	return &Failure{Code: CodeSecretEchoed, Message: "the answer holds a secret of this server's configuration"}
 }
 
+func (s Secret) acknowledgement(a Acknowledgement) Acknowledgement {
+	a.ProviderRequestID = s.Redact(a.ProviderRequestID)
+	if s.Redact(a.Handle) != a.Handle { // a part of it names nothing
+		a.Handle = ""
+	}
+	return a
+}
+
 func (s Secret) failure(f *Failure) *Failure {
 	if f == nil {
 		return nil
@@ -61,6 +69,13 @@ func (s Secret) failure(f *Failure) *Failure {
 	g := *f
 	g.Code, g.Message = s.Redact(f.Code), s.Redact(f.Message)
 	return &g
+}
+
+func (s Secret) error(err error) error {
+	if err != nil && s.Redact(err.Error()) != err.Error() {
+		return &Failure{Code: CodeAdapter, Message: s.Redact(err.Error())}
+	}
+	return err
 }
 
 func (s Secret) outcome(o Outcome) Outcome {
@@ -81,10 +96,14 @@ func (s Secret) keep(p Provider) Provider {
 		return p
 	}
 	k := keeper{p, s}
-	if r, ok := p.(Retriever); ok {
+	switch r := p.(type) {
+	case Canceller:
+		return cancellingKeeper{retrievingKeeper{k, r}, r}
+	case Retriever:
 		return retrievingKeeper{k, r}
+	default:
+		return k
 	}
-	return k
 }
 
 type keeper struct {
@@ -108,10 +127,18 @@ type retrievingKeeper struct {
 
 func (k retrievingKeeper) Retrieve(ctx context.Context, q Query) (Outcome, error) {
 	o, err := k.retriever.Retrieve(ctx, q)
-	if err != nil && k.secret.Redact(err.Error()) != err.Error() {
-		err = &Failure{Code: CodeAdapter, Message: k.secret.Redact(err.Error())}
-	}
-	return k.secret.outcome(o), err
+	return k.secret.outcome(o), k.secret.error(err)
+}
+
+type cancellingKeeper struct {
+	retrievingKeeper
+
+	canceller Canceller
+}
+
+func (k cancellingKeeper) Cancel(ctx context.Context, q Query) (*Usage, error) {
+	u, err := k.canceller.Cancel(ctx, q)
+	return u, k.secret.error(err)
 }
 
 type keptReporter struct {
@@ -121,11 +148,11 @@ type keptReporter struct {
 }
 
 func (r keptReporter) Acknowledged(a Acknowledgement) {
-	a.ProviderRequestID = r.secret.Redact(a.ProviderRequestID)
-	if r.secret.Redact(a.Handle) != a.Handle { // a part of it names nothing
-		a.Handle = ""
-	}
-	r.Reporter.Acknowledged(a)
+	r.Reporter.Acknowledged(r.secret.acknowledgement(a))
+}
+
+func (r keptReporter) AcknowledgedLate(a Acknowledgement) {
+	AcknowledgeLate(r.Reporter, r.secret.acknowledgement(a))
 }
 
 func (r keptReporter) Unknown(f Failure) { r.Reporter.Unknown(*r.secret.failure(&f)) }

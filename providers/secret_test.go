@@ -28,6 +28,7 @@ func (e echo) Send(_ context.Context, _ providers.Request, r providers.Reporter)
 	r.Acknowledged(providers.Acknowledgement{ProviderRequestID: e.text, Handle: "h-" + e.text})
 	r.Progress()
 	r.Unknown(providers.Failure{Code: e.text, Message: e.text, Retryable: true})
+	providers.AcknowledgeLate(r, providers.Acknowledgement{ProviderRequestID: e.text, Handle: "late-" + e.text})
 	return e.outcome()
 }
 
@@ -37,15 +38,23 @@ func (r retrieving) Retrieve(context.Context, providers.Query) (providers.Outcom
 	return r.outcome(), errors.New("no such handle at " + r.text)
 }
 
+type cancelling struct{ retrieving }
+
+func (c cancelling) Cancel(context.Context, providers.Query) (*providers.Usage, error) {
+	return &providers.Usage{InputTokens: new(3)}, errors.New("cannot cancel at " + c.text)
+}
+
 type heard struct {
 	ack     providers.Acknowledgement
+	late    providers.Acknowledgement
 	unknown providers.Failure
 	alive   bool
 }
 
-func (h *heard) Acknowledged(a providers.Acknowledgement) { h.ack = a }
-func (h *heard) Progress()                                { h.alive = true }
-func (h *heard) Unknown(f providers.Failure)              { h.unknown = f }
+func (h *heard) Acknowledged(a providers.Acknowledgement)     { h.ack = a }
+func (h *heard) AcknowledgedLate(a providers.Acknowledgement) { h.late = a }
+func (h *heard) Progress()                                    { h.alive = true }
+func (h *heard) Unknown(f providers.Failure)                  { h.unknown = f }
 
 func sender(t *testing.T, apiKey string, p providers.Provider) providers.Provider {
 	t.Helper()
@@ -66,6 +75,7 @@ func TestNoAdapterPassesTheKeyOn(t *testing.T) {
 		o := p.Send(t.Context(), providers.Request{}, h)
 		require.NotContains(t, h.ack.ProviderRequestID+h.ack.Handle+h.unknown.Code+h.unknown.Message, "canary")
 		require.Empty(t, h.ack.Handle)
+		require.Equal(t, providers.Acknowledgement{ProviderRequestID: "[redacted]"}, h.late)
 		require.True(t, h.alive)
 		require.True(t, h.unknown.Retryable)
 		require.NotContains(t, o.Failure.Code+o.Failure.Message+o.ProviderRequestID+o.FinishReason+string(o.Output), "canary")
@@ -87,6 +97,15 @@ func TestNoAdapterPassesTheKeyOn(t *testing.T) {
 	o, err := r.Retrieve(t.Context(), providers.Query{})
 	require.ErrorContains(t, err, "no such handle at [redacted]")
 	require.NotContains(t, o.Failure.Message, "canary")
+	_, cancels := r.(providers.Canceller)
+	require.False(t, cancels, "what cannot be cancelled does not seem to be")
+	c, cancels := sender(t, key, cancelling{retrieving{echo{stub{"1"}, key, providers.Failed}}}).(providers.Canceller)
+	require.True(t, cancels)
+	used, err := c.Cancel(t.Context(), providers.Query{})
+	require.EqualError(t, err, providers.CodeAdapter+": cannot cancel at [redacted]")
+	require.Equal(t, 3, *used.InputTokens)
+	_, err = c.Retrieve(t.Context(), providers.Query{})
+	require.ErrorContains(t, err, "no such handle at [redacted]")
 }
 
 func TestWhatHoldsNoKeyIsLeftAlone(t *testing.T) {
@@ -96,6 +115,7 @@ func TestWhatHoldsNoKeyIsLeftAlone(t *testing.T) {
 	require.Equal(t, providers.Completed, o.Kind)
 	require.JSONEq(t, `{"a":"fine"}`, string(o.Output))
 	require.Equal(t, "h-fine", h.ack.Handle)
+	require.Equal(t, "late-fine", h.late.Handle)
 	// A short key is a word that an answer may hold.
 	o = sender(t, "ollama", echo{text: "ollama", kind: providers.Completed}).Send(t.Context(), providers.Request{}, h)
 	require.Equal(t, providers.Completed, o.Kind)

@@ -229,6 +229,11 @@ func (l *listener) Acknowledged(a providers.Acknowledgement) {
 	l.Reporter.Acknowledged(a)
 }
 
+// AcknowledgedLate implements providers.LateReporter. It is not kept: nobody can be asked in a replay.
+func (l *listener) AcknowledgedLate(a providers.Acknowledgement) {
+	providers.AcknowledgeLate(l.Reporter, a)
+}
+
 // Progress implements providers.Reporter.
 func (l *listener) Progress() {
 	l.said.Progress++

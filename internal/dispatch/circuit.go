@@ -21,6 +21,9 @@ const codeCircuitOpen = "CIRCUIT_OPEN"
 type Metrics interface {
 	// CircuitRefused: an attempt was not sent because its target's circuit was open.
 	CircuitRefused(target string)
+	// Cancelled: a provider was told to end an attempt's request that is of no use any more. ok is false if it did not take
+	// that, or was not reached.
+	Cancelled(target string, ok bool)
 }
 
 // circuits are the circuit breakers of this process, by target. A target whose breaker is off has none. Nothing is shared

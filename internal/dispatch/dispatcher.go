@@ -10,6 +10,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
@@ -17,7 +18,7 @@ import (
 
 // Causes for which a request is stopped.
 var (
-	errSettled  = fmt.Errorf("dispatch: settled by somebody else: %w", providers.ErrAbandoned)
+	errSettled  = errors.New("dispatch: settled by somebody else")
 	errStopping = errors.New("dispatch: the process is stopping")
 )
 
@@ -29,6 +30,8 @@ type Jobs interface {
 	Beat(ctx context.Context, l *jobs.Lease) error
 	Open(ctx context.Context, attemptID string) (bool, error)
 	Acknowledge(ctx context.Context, l *jobs.Lease, providerRequestID, handle string) error
+	KeepHandle(ctx context.Context, attemptID, providerRequestID, handle string) error
+	Abandoned(ctx context.Context, attemptID string) (*ent.Attempt, error)
 	Hedge(ctx context.Context, attemptID string) error
 	Settle(ctx context.Context, attemptID string, o jobs.Outcome) (jobs.Verdict, error)
 	Refuse(ctx context.Context, l *jobs.Lease, f jobs.Failure) error
@@ -63,7 +66,7 @@ type Dispatcher struct {
 func New(q *Queue, j Jobs, r *providers.Registry, m Metrics, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{queue: q, jobs: j, registry: r, inquiry: inquiries(r), circuits: newCircuits(r, log), metrics: m, log: log}
 	d.send, d.cancelSend = context.WithCancelCause(context.Background())
-	q.work.dispatcher = d
+	q.work.dispatcher, q.cancel.dispatcher = d, d
 	return d
 }
 

@@ -22,6 +22,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -71,6 +72,7 @@ type QueueOptions struct {
 type Queue struct {
 	client *queue.Client
 	work   *entryWorker
+	cancel *cancelWorker
 	queues map[string]river.QueueConfig // by name
 	log    *slog.Logger
 
@@ -90,8 +92,11 @@ func NewQueue(o QueueOptions) *Queue {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	q := &Queue{work: &entryWorker{}, log: o.Logger, running: map[string]*worker{},
-		queues: map[string]river.QueueConfig{restQueue: {MaxWorkers: restWorkers, FetchPollInterval: time.Second}}}
+	q := &Queue{work: &entryWorker{}, cancel: &cancelWorker{}, log: o.Logger, running: map[string]*worker{},
+		queues: map[string]river.QueueConfig{
+			restQueue:   {MaxWorkers: restWorkers, FetchPollInterval: time.Second},
+			cancelQueue: {MaxWorkers: cancelWorkers, FetchPollInterval: time.Second},
+		}}
 	if o.Registry != nil {
 		for _, t := range o.Registry.Targets() {
 			q.queues[queueOf(t.Provider)] = river.QueueConfig{MaxWorkers: t.Config.MaxConcurrency}
@@ -101,9 +106,9 @@ func NewQueue(o QueueOptions) *Queue {
 	return q
 }
 
-// Register adds the worker of attempts.
+// Register adds the workers of attempts and of cancellations.
 func (q *Queue) Register(w *river.Workers) (map[string]river.QueueConfig, error) {
-	if err := river.AddWorkerSafely(w, q.work); err != nil {
+	if err := errors.Join(river.AddWorkerSafely(w, q.work), river.AddWorkerSafely(w, q.cancel)); err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
 	}
 	return q.queues, nil

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -120,7 +121,7 @@ func (d *Dispatcher) question(q jobs.Question, asked *jobs.Asked) {
 	answered := false
 	err := recovered(func() (err error) {
 		if q.Resend {
-			out, answered = d.resend(ctx, asked)
+			out, answered = d.resend(ctx, asked, log)
 		} else {
 			out, answered, err = d.retrieve(ctx, asked)
 		}
@@ -161,12 +162,12 @@ func (d *Dispatcher) retrieve(ctx context.Context, asked *jobs.Asked) (out jobs.
 }
 
 // resend sends the request again, the same in every byte that matters, under the same key.
-func (d *Dispatcher) resend(ctx context.Context, asked *jobs.Asked) (out jobs.Outcome, answered bool) {
+func (d *Dispatcher) resend(ctx context.Context, asked *jobs.Asked, log *slog.Logger) (out jobs.Outcome, answered bool) {
 	target, req, failure := d.prepare(&jobs.Lease{Attempt: asked.Attempt, Job: asked.Job, Task: asked.Task})
 	if failure != nil || ctx.Err() != nil {
 		return out, false
 	}
-	o := target.Sender.Send(ctx, req, deaf{})
+	o := target.Sender.Send(ctx, req, resent{d, ctx, log, req.AttemptID})
 	out = translate(o)
 	out.Via = jobs.ViaResent
 	return out, aboutTheKey(o)
@@ -189,9 +190,18 @@ func aboutTheKey(o providers.Outcome) bool {
 // noLease is what a question holds: an UNKNOWN attempt has no lease, so its state alone says when to stop.
 func noLease(context.Context) error { return jobs.ErrNotYours }
 
-// deaf is the reporter of a re-send: its attempt is UNKNOWN and stays so until the outcome.
-type deaf struct{}
+// resent is the reporter of a re-send: its attempt is UNKNOWN and stays so until the outcome. The handle of what runs under
+// the key is kept.
+type resent struct {
+	d         *Dispatcher
+	ctx       context.Context //nolint:containedctx // the life of this one request
+	log       *slog.Logger
+	attemptID string
+}
 
-func (deaf) Acknowledged(providers.Acknowledgement) {}
-func (deaf) Progress()                              {}
-func (deaf) Unknown(providers.Failure)              {}
+func (r resent) Acknowledged(a providers.Acknowledgement) {
+	r.d.keepHandle(r.ctx, r.log, r.attemptID, a)
+}
+func (r resent) AcknowledgedLate(a providers.Acknowledgement) { r.Acknowledged(a) }
+func (resent) Progress()                                      {}
+func (resent) Unknown(providers.Failure)                      {}

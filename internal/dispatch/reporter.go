@@ -67,11 +67,28 @@ func (r *reporter) acknowledge() {
 // given back, since from now on the worker only listens.
 func (r *reporter) Unknown(f providers.Failure) {
 	r.stop()
+	r.keep()
 	r.unknown = true
 	// Now, not when the worker stops to listen: a trial must not keep others waiting for as long as that.
 	r.permit.outcome(r.ctx, providers.Outcome{Kind: providers.Unknown, Failure: &f})
 	r.d.settle(r.ctx, r.log, r.lease.Attempt.ID, jobs.Outcome{Unknown: true, Failure: failure(&f), Listens: r.linger})
 	r.free()
+}
+
+// AcknowledgedLate keeps the handle of an attempt that is UNKNOWN, so that it is asked about by it.
+func (r *reporter) AcknowledgedLate(a providers.Acknowledgement) {
+	r.ack = &a
+	r.keep()
+}
+
+// keep writes down the handle of an acknowledgement that could not be written when it came. It comes before the outcome:
+// without it nobody could ask about an attempt that is UNKNOWN.
+func (r *reporter) keep() {
+	if r.ack == nil {
+		return
+	}
+	r.d.keepHandle(r.ctx, r.log, r.lease.Attempt.ID, *r.ack)
+	r.ack = nil
 }
 
 // hedge runs in a goroutine of its own. It may be called twice for one silence; the second finds the first one's attempt.

@@ -82,6 +82,9 @@ func (d *Dispatcher) attempt(ctx context.Context, cancel context.CancelCauseFunc
 	permit.outcome(ctx, outcome)
 	stopBeat()
 	r.stop()
+	if outcome.Kind == providers.Unknown {
+		r.keep()
+	}
 	if errors.Is(context.Cause(ctx), errSettled) && outcome.Kind != providers.Completed && outcome.Usage == nil {
 		// Whoever settled it has told the world. An answer that still came in is offered and loses the claim; what was
 		// used is kept.
@@ -187,6 +190,20 @@ func (d *Dispatcher) settle(ctx context.Context, log *slog.Logger, attemptID str
 		}
 		if err == nil {
 			log.InfoContext(ctx, "attempt", "state", v.Attempt.State, "landed", v.Landed, "job_state", v.Job.State)
+		}
+		return err
+	})
+}
+
+// keepHandle writes down a handle that did not come, or was not written, with the attempt's move to RUNNING.
+func (d *Dispatcher) keepHandle(ctx context.Context, log *slog.Logger, attemptID string, a providers.Acknowledgement) {
+	if a.Handle == "" {
+		return
+	}
+	d.write(ctx, log, func(ctx context.Context) error {
+		err := d.jobs.KeepHandle(ctx, attemptID, a.ProviderRequestID, a.Handle)
+		if errors.Is(err, jobs.ErrNotFound) { // removed with its job
+			return nil
 		}
 		return err
 	})

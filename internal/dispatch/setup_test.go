@@ -301,6 +301,10 @@ func (r *refusals) CircuitRefused(target string) {
 	n.(*atomic.Int32).Add(1)
 }
 
+func (r *refusals) Cancelled(target string, ok bool) {
+	r.CircuitRefused(fmt.Sprint("cancel ", target, " ", ok))
+}
+
 func (r *refusals) of(target string) int {
 	n, ok := r.Load(target)
 	if !ok {

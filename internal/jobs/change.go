@@ -126,6 +126,9 @@ func (c *change) move(a *ent.Attempt, to attempt.State, d detail, set func(u *en
 	if to == attempt.StateCANCELLED || to == attempt.StateSUPERSEDED {
 		id := a.ID
 		c.tx.AfterCommit(func() { c.s.queue.Stop(id) })
+		if a.ProviderHandle != nil {
+			return c.cancelAtProvider(id)
+		}
 	}
 	return nil
 }

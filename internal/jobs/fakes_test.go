@@ -24,6 +24,7 @@ type fakeQueue struct {
 	dead    map[int64]bool
 	others  map[int64]bool // wait for a process that knows their provider
 	stopped []string
+	cancels []string // attempts that are to be cancelled at their provider
 	err     error
 }
 
@@ -76,6 +77,22 @@ func (q *fakeQueue) Look(_ context.Context, entries []int64, _, _ time.Duration)
 		}
 	}
 	return found, q.err
+}
+
+func (q *fakeQueue) EnqueueCancel(_ context.Context, tx *store.Tx, attemptID string) error {
+	tx.AfterCommit(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.cancels = append(q.cancels, attemptID)
+	})
+	return nil
+}
+
+// cancelled returns the attempts that are to be cancelled at their provider, in order.
+func (q *fakeQueue) cancelled() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.cancels)
 }
 
 func (q *fakeQueue) Stop(attemptID string) {

@@ -125,7 +125,8 @@ func (s *Service) Open(ctx context.Context, attemptID string) (bool, error) {
 	return ok, nil
 }
 
-// Acknowledge records that the provider took the request. An attempt that is not STARTING any more stays as it is.
+// Acknowledge records that the provider took the request. An attempt that is not STARTING any more stays as it is, but for the
+// handle, which [Service.KeepHandle] keeps.
 func (s *Service) Acknowledge(ctx context.Context, l *Lease, providerRequestID, handle string) error {
 	sys := viewer.NewSystemContext(ctx)
 	by, _ := viewer.FromContext(sys)
@@ -150,8 +151,8 @@ func (s *Service) Acknowledge(ctx context.Context, l *Lease, providerRequestID, 
 		c.becomes(st, false, nil)
 		return nil
 	})
-	if errors.Is(err, errLost) {
-		return nil
+	if errors.Is(err, errLost) { // swept, or given up, while the provider was slow to answer
+		return s.KeepHandle(ctx, l.Attempt.ID, providerRequestID, handle)
 	}
 	return err
 }

@@ -33,6 +33,9 @@ type Queue interface {
 	// Look says what is to be expected of the entries; those that are not in the answer are EntryLost. An entry that was
 	// taken by a worker less than grace ago is EntryAlive, and so is one that has waited elsewhere for less than unserved.
 	Look(ctx context.Context, entries []int64, grace, unserved time.Duration) (map[int64]Entry, error)
+	// EnqueueCancel adds an entry, inside the transaction, by which the provider is told that what runs there by the attempt's
+	// handle is of no use any more. It changes no state.
+	EnqueueCancel(ctx context.Context, tx *store.Tx, attemptID string) error
 	// Stop tells a worker of this process, if there is one, that nothing can come of the attempt any more.
 	Stop(attemptID string)
 }

@@ -299,3 +299,4 @@ type uncounted struct{}
 func (uncounted) RaceLost()                     {}
 func (uncounted) AttemptSettled(string, string) {}
 func (uncounted) CircuitRefused(string)         {}
+func (uncounted) Cancelled(string, bool)        {}

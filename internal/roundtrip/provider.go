@@ -111,6 +111,10 @@ type listener struct {
 	unknown *providers.Failure
 }
 
+func (l *listener) AcknowledgedLate(a providers.Acknowledgement) {
+	providers.AcknowledgeLate(l.Reporter, a)
+}
+
 func (l *listener) Unknown(f providers.Failure) {
 	l.unknown = &f
 	l.Reporter.Unknown(f)

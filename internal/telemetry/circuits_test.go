@@ -20,4 +20,8 @@ func TestCircuits(t *testing.T) {
 	require.Contains(t, scrape(t, m), `docket_circuit_state{target="openai/b"} 1`, "as it is now")
 	m.CircuitRefused("openai/b")
 	require.Contains(t, scrape(t, m), `docket_circuit_refusals_total{target="openai/b"} 1`)
+	m.Cancelled("openai/b", true)
+	m.Cancelled("openai/b", false)
+	require.Contains(t, scrape(t, m), `docket_provider_cancellations_total{result="taken",target="openai/b"} 1`)
+	require.Contains(t, scrape(t, m), `docket_provider_cancellations_total{result="failed",target="openai/b"} 1`)
 }

@@ -29,6 +29,7 @@ type Metrics struct {
 	settled   *prometheus.CounterVec
 	webhooks  *prometheus.CounterVec
 	refused   *prometheus.CounterVec
+	cancelled *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -51,8 +52,12 @@ func NewMetrics() *Metrics {
 			Name: "docket_circuit_refusals_total",
 			Help: "Attempts that this process did not send because their target's circuit was open.",
 		}, []string{"target"}),
+		cancelled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "docket_provider_cancellations_total",
+			Help: "Tries to end a request at its provider that was of no use any more, by what came of them: taken or failed.",
+		}, []string{"target", "result"}),
 	}
-	m.registry.MustRegister(m.racesLost, m.settled, m.webhooks, m.refused, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.racesLost, m.settled, m.webhooks, m.refused, m.cancelled, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -68,6 +73,15 @@ func (m *Metrics) WebhookTried(result string) { m.webhooks.WithLabelValues(resul
 // CircuitRefused counts an attempt that was not sent because its target's circuit was open. Targets are configured, so
 // there are few.
 func (m *Metrics) CircuitRefused(target string) { m.refused.WithLabelValues(target).Inc() }
+
+// Cancelled counts one try to end a request at its provider.
+func (m *Metrics) Cancelled(target string, ok bool) {
+	result := "failed"
+	if ok {
+		result = "taken"
+	}
+	m.cancelled.WithLabelValues(target, result).Inc()
+}
 
 // Handler serves the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {

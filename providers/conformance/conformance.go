@@ -115,6 +115,7 @@ func Bubble(t *testing.T, a Adapter, change func(*providers.Config), f func(*tes
 type Recorder struct {
 	Said []string
 	Ack  providers.Acknowledgement
+	Late providers.Acknowledgement // what came after Unknown; not in Said
 	// On is called with everything that is told, if it is not nil.
 	On    func(said string)
 	start time.Time
@@ -129,6 +130,9 @@ func (r *Recorder) note(s string) {
 
 // Acknowledged implements providers.Reporter.
 func (r *Recorder) Acknowledged(a providers.Acknowledgement) { r.Ack = a; r.note("acknowledged") }
+
+// AcknowledgedLate implements providers.LateReporter.
+func (r *Recorder) AcknowledgedLate(a providers.Acknowledgement) { r.Late = a }
 
 // Progress implements providers.Reporter.
 func (r *Recorder) Progress() {}

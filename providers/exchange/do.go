@@ -111,7 +111,7 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 		select {
 		case <-p.wakeup:
 		case <-ctx.Done():
-			return aborted(p, p.look(), stop)
+			return w.aborted(p, p.look(), stop)
 		case <-w.ack.C:
 			timeout = &providers.Failure{Code: providers.CodeAckTimeout, Message: "no acknowledgement within " + c.opts.AckTimeout.String()}
 		case <-w.idleC():
@@ -120,6 +120,7 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 			timeout = &providers.Failure{Code: providers.CodeTotalTimeout, Message: "not ended within " + c.opts.TotalTimeout.String()}
 		case <-w.lingerC():
 			s := stop()
+			w.report(s)
 			return w.late(s.outcome)
 		}
 
@@ -140,7 +141,8 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 			if c.opts.Linger <= 0 {
 				stopped := stop()
 				w.report(s)
-				r.Unknown(*timeout)
+				w.turnUnknown(timeout)
+				w.report(stopped)
 				return providers.Outcome{Kind: providers.Unknown, Failure: timeout, ProviderRequestID: w.requestID, Usage: stopped.usage()}
 			}
 			w.report(s)
@@ -150,7 +152,7 @@ func (c *Client) Do(ctx context.Context, call Call, r providers.Reporter) provid
 		w.report(s)
 		if s.outcome != nil {
 			if ctx.Err() != nil {
-				return aborted(p, s, stop)
+				return w.aborted(p, s, stop)
 			}
 			<-ended
 			return w.late(s.outcome)
@@ -172,12 +174,9 @@ func (c *Client) survive(ctx context.Context, call Call, p *progress) (out provi
 	return c.roundTrip(ctx, call, p)
 }
 
-// aborted is the end by the caller's context.
-func aborted(p *progress, s seen, stop func() seen) providers.Outcome {
-	id := ""
-	if s.ack != nil {
-		id = s.ack.ProviderRequestID
-	}
+// aborted is the end by the caller's context. A handle that came at the same moment is told all the same, since somebody may
+// ask by it.
+func (w *watch) aborted(p *progress, s seen, stop func() seen) providers.Outcome {
 	stopped := stop()
 	if s.outcome != nil && s.outcome.Kind != providers.Unknown { // it was over already
 		return *s.outcome
@@ -185,8 +184,9 @@ func aborted(p *progress, s seen, stop func() seen) providers.Outcome {
 	if !p.track.began() {
 		return retryable(providers.CodeAborted, "ended before anything was sent")
 	}
+	w.acknowledge(stopped)
 	out := unknown(providers.CodeAborted, "ended by us after the request began to be written")
-	out.ProviderRequestID = id
+	out.ProviderRequestID = w.requestID
 	out.Usage = stopped.usage()
 	return out
 }
@@ -238,17 +238,12 @@ func (w *watch) stale(timeout *providers.Failure, s seen) bool {
 // report passes news on and starts the idle time-out anew. It does so after the reporter is done, whose slowness is
 // not the provider's silence.
 func (w *watch) report(s seen) {
+	w.acknowledge(s)
 	if w.unknown != nil {
 		return
 	}
 	if s.answered {
 		w.ack.Stop()
-	}
-	fresh := s.ack != nil && !w.acked
-	if fresh {
-		w.acked = true
-		w.requestID = s.ack.ProviderRequestID
-		w.r.Acknowledged(*s.ack)
 	}
 	if s.life && w.acked {
 		w.r.Progress()
@@ -259,6 +254,20 @@ func (w *watch) report(s seen) {
 	case s.life && w.idle != nil:
 		w.idle.Reset(w.opts.IdleTimeout)
 	}
+}
+
+// acknowledge tells the acknowledgement once, whenever it comes.
+func (w *watch) acknowledge(s seen) {
+	if s.ack == nil || w.acked {
+		return
+	}
+	w.acked = true
+	w.requestID = s.ack.ProviderRequestID
+	if w.unknown != nil {
+		providers.AcknowledgeLate(w.r, *s.ack)
+		return
+	}
+	w.r.Acknowledged(*s.ack)
 }
 
 // turnUnknown leaves only the linger running.

@@ -17,9 +17,9 @@ import (
 	"github.com/docket-gateway/docket/providers/openaicompat"
 )
 
-var _ providers.Retriever = (*Provider)(nil)
+var _ providers.Canceller = (*Provider)(nil)
 
-// cancelFor bounds how long a response is tried to be cancelled.
+// cancelFor bounds one try to cancel a response.
 const cancelFor = 5 * time.Second
 
 // Retrieve implements providers.Retriever: it asks for a background response by its id. Completed, failed, incomplete and
@@ -35,17 +35,9 @@ func (p *Provider) Retrieve(ctx context.Context, q providers.Query) (providers.O
 			return err //nolint:wrapcheck // counts only if nothing was sent
 		},
 		ReadError: openaicompat.ReadErrorBody,
-		Read: func(a exchange.Answer) (providers.Outcome, error) {
-			raw, err := io.ReadAll(a.Body)
-			if err != nil {
-				return providers.Outcome{}, err //nolint:wrapcheck // classified by the exchange
-			}
-			resp, ok := decodeResponse(bytes.TrimSpace(raw))
-			if !ok || resp.ID != q.Handle {
-				return exchange.Malformed("something else than the response that was asked for"), nil
-			}
-			read = true
-			return outcome(resp), nil
+		Read: func(a exchange.Answer) (out providers.Outcome, err error) {
+			out, read, err = readKept(a, q.Handle)
+			return out, err
 		},
 	}, unheard{})
 	switch {
@@ -58,20 +50,40 @@ func (p *Provider) Retrieve(ctx context.Context, q providers.Query) (providers.O
 	}
 }
 
-// cancel ends a background response whose answer is of no use any more. Best effort: if it does not work the response
-// runs on and nobody reads it. ctx has ended by now.
-func (p *Provider) cancel(ctx context.Context, handle, attemptID, traceparent string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelFor)
+// Cancel implements providers.Canceller: it ends a background response. One that has ended already stays as it is, and is what
+// comes back, with its usage.
+func (p *Provider) Cancel(ctx context.Context, q providers.Query) (*providers.Usage, error) {
+	ctx, stop := context.WithTimeout(ctx, cancelFor)
 	defer stop()
-	p.asking.Do(ctx, exchange.Call{
+	read := false
+	out := p.asking.Do(ctx, exchange.Call{
 		Send: func(ctx context.Context, c *http.Client) error {
-			_, err := p.responses.Cancel(ctx, handle, append(options(c, "", traceparent), option.WithHeader("X-Client-Request-Id", attemptID))...)
-			return err //nolint:wrapcheck // nobody waits for it
+			_, err := p.responses.Cancel(ctx, q.Handle, append(options(c, "", q.Traceparent), option.WithHeader("X-Client-Request-Id", q.AttemptID))...)
+			return err //nolint:wrapcheck // counts only if nothing was sent
 		},
-		Read: func(exchange.Answer) (providers.Outcome, error) {
-			return providers.Outcome{Kind: providers.Completed}, nil
+		ReadError: openaicompat.ReadErrorBody,
+		Read: func(a exchange.Answer) (out providers.Outcome, err error) {
+			out, read, err = readKept(a, q.Handle)
+			return out, err
 		},
 	}, unheard{})
+	if !read {
+		return nil, out.Failure
+	}
+	return out.Usage, nil
+}
+
+// readKept reads the whole response with that id. ok is false if something else came.
+func readKept(a exchange.Answer, id string) (out providers.Outcome, ok bool, err error) {
+	raw, err := io.ReadAll(a.Body)
+	if err != nil {
+		return out, false, err //nolint:wrapcheck // classified by the exchange
+	}
+	resp, ok := decodeResponse(bytes.TrimSpace(raw))
+	if !ok || resp.ID != id {
+		return exchange.Malformed("something else than the response that was asked for"), false, nil
+	}
+	return outcome(resp), true, nil
 }
 
 // unheard is the reporter of what is not an attempt's own request.
@@ -80,14 +92,3 @@ type unheard struct{}
 func (unheard) Acknowledged(providers.Acknowledgement) {}
 func (unheard) Progress()                              {}
 func (unheard) Unknown(providers.Failure)              {}
-
-// listener notes the handle on its way to the attempt's reporter.
-type listener struct {
-	providers.Reporter
-	handle string
-}
-
-func (l *listener) Acknowledged(a providers.Acknowledgement) {
-	l.handle = a.Handle
-	l.Reporter.Acknowledged(a)
-}

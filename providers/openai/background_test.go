@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -58,45 +57,95 @@ func TestHeadersAloneAreNoAcknowledgementInTheBackground(t *testing.T) {
 	})
 }
 
-func TestCancelsWhatIsAbandoned(t *testing.T) {
+func TestAHandleThatComesLateIsTold(t *testing.T) {
+	t.Parallel()
+	a, account := background()
+	conformance.Bubble(t, a, nil, func(t *testing.T, b *conformance.Bundle) {
+		b.Server.Enqueue(func(x *providertest.Exchange) {
+			x.Pause(12 * time.Second)
+			account.Runs()(x)
+		})
+		out := b.Sender.Send(t.Context(), conformance.Request(), b.Recorder)
+		require.Equal(t, providers.Unknown, out.Kind)
+		require.Equal(t, providers.CodeAckTimeout, out.Failure.Code)
+		require.Equal(t, []string{"unknown ACK_TIMEOUT 10s"}, b.Recorder.Said)
+		require.Equal(t, providers.Acknowledgement{ProviderRequestID: "req_fake_1", Handle: "resp_fake_1"}, b.Recorder.Late)
+	})
+}
+
+// Whoever has the handle may ask for the response, or cancel it.
+func TestAStoppedRequestLeavesItsResponseRunning(t *testing.T) {
+	t.Parallel()
+	a, account := background()
+	conformance.Bubble(t, a, nil, func(t *testing.T, b *conformance.Bundle) {
+		b.Server.Enqueue(account.Runs())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		b.Recorder.On = func(string) { cancel() }
+		out := b.Sender.Send(ctx, conformance.Request(), b.Recorder)
+		require.Equal(t, providers.CodeAborted, out.Failure.Code)
+		require.Equal(t, "resp_fake_1", b.Recorder.Ack.Handle)
+		require.Empty(t, account.Cancelled())
+		require.Len(t, b.Server.Log(), 1)
+	})
+}
+
+func TestCancel(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		cause error
-		want  []string
+		status, what string // what the account keeps
+		behave       providertest.Behaviour
+		cancelled    []string
+		tokens       int // 0: none are told
+		err          string
+		within       time.Duration
 	}{
-		"Settled":  {errors.Join(errors.New("settled"), providers.ErrAbandoned), []string{"resp_fake_1"}},
-		"Stopping": {errors.New("the process is stopping"), nil},
+		"Runs":      {status: "in_progress", cancelled: []string{"resp_1"}},
+		"Waits":     {status: "queued", cancelled: []string{"resp_1"}},
+		"Again":     {status: "cancelled"},
+		"Completed": {status: "completed", what: conformance.Output, tokens: 11},
+		"Gone":      {err: providers.CodeBadRequest},
+		"WrongKey":  {behave: openaitest.Error(http.StatusUnauthorized, "invalid_api_key"), err: providers.CodeUnauthorized},
+		"Gateway":   {behave: providertest.HTML(http.StatusBadGateway), err: providers.CodeGateway},
+		"Page":      {behave: providertest.HTML(http.StatusOK), err: providers.CodeMalformedAnswer},
+		"Silent":    {behave: providertest.Hang(), err: providers.CodeAborted, within: 5 * time.Second},
+		"Other": {behave: providertest.Status(http.StatusOK, "application/json", `{"object":"response","id":"resp_2","status":"cancelled"}`),
+			err: providers.CodeMalformedAnswer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, account := background()
 			conformance.Bubble(t, a, nil, func(t *testing.T, b *conformance.Bundle) {
-				b.Server.Enqueue(account.Runs())
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				b.Recorder.On = func(string) { cancel(tc.cause) }
+				if tc.behave != nil {
+					b.Server.Enqueue(tc.behave)
+				} else if tc.status != "" {
+					account.Put("resp_1", tc.status, tc.what)
+				}
+				canceller, ok := b.Sender.(providers.Canceller)
+				require.True(t, ok)
 				start := time.Now()
-				out := b.Sender.Send(ctx, conformance.Request(), b.Recorder)
-				require.Equal(t, providers.CodeAborted, out.Failure.Code)
-				require.Equal(t, tc.want, account.Cancelled())
-				require.Zero(t, time.Since(start))
+				used, err := canceller.Cancel(t.Context(), providers.Query{AttemptID: "att_1", Handle: "resp_1", Model: conformance.Model})
+				require.Equal(t, tc.within, time.Since(start), "it is not waited for longer")
+				require.Equal(t, tc.cancelled, account.Cancelled())
+				if tc.err != "" {
+					var f *providers.Failure
+					require.ErrorAs(t, err, &f)
+					require.Equal(t, tc.err, f.Code)
+					return
+				}
+				require.NoError(t, err)
+				if tc.tokens == 0 {
+					require.Nil(t, used)
+				} else {
+					require.Equal(t, tc.tokens, *used.InputTokens)
+				}
+				e := b.Server.Log()[0]
+				require.Equal(t, "POST /v1/responses/resp_1/cancel", e.Method+" "+e.Path)
+				require.Equal(t, []string{"att_1"}, e.Header.Values("X-Client-Request-Id"))
+				require.Empty(t, e.Header.Values("Idempotency-Key"), "the key is the first request's")
 			})
 		})
 	}
-	t.Run("BestEffort", func(t *testing.T) {
-		t.Parallel()
-		a, account := background()
-		conformance.Bubble(t, a, nil, func(t *testing.T, b *conformance.Bundle) {
-			b.Server.Enqueue(account.Runs(), providertest.Hang())
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			b.Recorder.On = func(string) { cancel(providers.ErrAbandoned) }
-			start := time.Now()
-			out := b.Sender.Send(ctx, conformance.Request(), b.Recorder)
-			require.Equal(t, providers.CodeAborted, out.Failure.Code)
-			require.Equal(t, 5*time.Second, time.Since(start), "it is not waited for longer")
-		})
-	})
 }
 
 func TestRetrieve(t *testing.T) {

@@ -9,7 +9,6 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	openai "github.com/openai/openai-go/v3"
@@ -95,8 +94,7 @@ func (p *Provider) Close() {
 }
 
 // Send implements providers.Provider. The acknowledgement is the headers of a 2xx answer, or in the background the first
-// event, with the response's id as the handle. In the background, a ctx that ends because of providers.ErrAbandoned cancels the
-// response at OpenAI.
+// event, with the response's id as the handle.
 func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.Reporter) providers.Outcome {
 	sent, form, err := p.form(req)
 	if err != nil {
@@ -120,11 +118,7 @@ func (p *Provider) Send(ctx context.Context, req providers.Request, r providers.
 		}
 		call.Read = readResponses
 	}
-	l := &listener{Reporter: r}
-	out := p.client.Do(ctx, call, l)
-	if l.handle != "" && out.Kind == providers.Unknown && errors.Is(context.Cause(ctx), providers.ErrAbandoned) {
-		p.cancel(ctx, l.handle, req.AttemptID, req.Traceparent)
-	}
+	out := p.client.Do(ctx, call, r)
 	if form != nil && out.Kind == providers.Completed {
 		out.Output = form.Back(out.Output)
 	}
