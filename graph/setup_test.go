@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -231,8 +232,8 @@ func (b *bundle) raw(t *testing.T, as, body string, header ...string) answer {
 	require.NoError(t, err)
 	r.Header.Set("Authorization", as)
 	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Add(pair[0], pair[1])
 	}
 	return b.do(t, r)
 }

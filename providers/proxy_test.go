@@ -1,6 +1,7 @@
 package providers_test
 
 import (
+	"context"
 	"net"
 	"os"
 	"testing"
@@ -16,7 +17,7 @@ import (
 var proxied = make(chan struct{}, 100)
 
 func TestMain(m *testing.M) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}

@@ -216,7 +216,7 @@ func writable(file string) error {
 	case !info.Mode().IsRegular() && !info.IsDir():
 		return nil // a pipe or terminal, which whoever reads it would take for closed
 	}
-	f, err := os.OpenFile(file, mode, 0o644)
+	f, err := os.OpenFile(file, mode, 0o644) //nolint:gosec // a report, for whoever may see its folder
 	if err != nil {
 		return err //nolint:wrapcheck // names the file
 	}

@@ -54,8 +54,8 @@ func (m *meter) charge(steps int64) {
 
 // times is a*b, or more than any evaluation may take.
 func times(a, b int64) int64 {
-	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= MaxWork { //nolint:gosec // no size is negative
-		return int64(low) //nolint:gosec // no more than MaxWork
+	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= MaxWork {
+		return int64(low)
 	}
 	return MaxWork + 1
 }
@@ -131,7 +131,7 @@ func (m *meter) cost(function string, args []ref.Val) int64 {
 		return m.sumCost(args[0])
 	case "sort", "@sortByAssociatedKeys":
 		size, _ := m.deep(args[len(args)-1])
-		return width(args[0]) + times(size, 2*int64(bits.Len64(uint64(size)))) //nolint:gosec // no size is negative
+		return width(args[0]) + times(size, 2*int64(bits.Len64(uint64(size))))
 	case "distinct":
 		size, _ := m.deep(args[0])
 		return size + times(width(args[0]), size/2)

@@ -299,7 +299,7 @@ func subscribersMove(t *testing.T, b *running, replicas []*replica) {
 				continue
 			}
 			cancel() // it came to the other one
-			<-s.done
+			<-s.done //nolint:errcheck // it was cancelled
 			until(t, "it is gone", func() bool { return other.under() == 0 })
 		}
 	}

@@ -224,7 +224,7 @@ type frame struct {
 
 // subscribe returns once the job's first events have come: the subscription waits for more then.
 func subscribe(ctx context.Context, url string, i int, id string) (*websocket.Conn, error) {
-	conn, _, err := websocket.Dial(ctx, url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // none
+	conn, _, err := websocket.Dial(ctx, url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		return nil, err
 	}

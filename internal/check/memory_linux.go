@@ -25,8 +25,7 @@ func memory() (folder string, remove func() error, err error) {
 
 func memoryIn(base string, needed uint64) (folder string, remove func() error, err error) {
 	none := func() error { return nil }
-	var fs syscall.Statfs_t
-	if syscall.Statfs(base, &fs) != nil || fs.Type != memoryFSMagic || fs.Bavail*uint64(fs.Bsize) < needed { //nolint:gosec // a size
+	if !hasRoom(base, needed) {
 		return "", none, nil
 	}
 	removeAbandoned(base)
@@ -41,6 +40,11 @@ func memoryIn(base string, needed uint64) (folder string, remove func() error, e
 	return folder, func() error { return os.RemoveAll(folder) }, nil
 }
 
+func hasRoom(folder string, needed uint64) bool {
+	var fs syscall.Statfs_t
+	return syscall.Statfs(folder, &fs) == nil && fs.Type == memoryFSMagic && fs.Bavail*uint64(fs.Bsize) >= needed
+}
+
 func removeAbandoned(base string) {
 	folders, err := filepath.Glob(filepath.Join(base, memoryPrefix+"*"))
 	if err != nil {
@@ -48,7 +52,7 @@ func removeAbandoned(base string) {
 	}
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(folder), memoryPrefix))
-		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH { //nolint:errorlint // a bare errno
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
 			_ = os.RemoveAll(folder)
 		}
 	}

@@ -77,7 +77,7 @@ func newSocket(ctx context.Context, conn *websocket.Conn, o Options, wg *sync.Wa
 		}
 	})
 	// gqlgen looks at its context only after connection_init.
-	s.unbind = context.AfterFunc(ctx, func() { _ = s.WriteClose(gqltransport.WebsocketCloseNormalClosure, "") })
+	s.unbind = context.AfterFunc(ctx, func() { _ = s.WriteClose(gqltransport.WebsocketCloseNormalClosure, "") }) //nolint:contextcheck // it is over
 	return s
 }
 
