@@ -146,14 +146,15 @@ func ends(output, stop string) providertest.Behaviour {
 			}
 			s.finish()
 		}
+		reason := stop // one behaviour answers many requests
 		switch {
-		case stop != "":
+		case reason != "":
 		case output == "":
-			stop = "end_turn"
+			reason = "end_turn"
 		default:
-			stop = s.stopReason()
+			reason = s.stopReason()
 		}
-		s.end(stop, output, nil)
+		s.end(reason, output, nil)
 	}
 }
 
