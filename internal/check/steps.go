@@ -166,9 +166,11 @@ func (c *checker) test(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	var env []string
+	args := []string{"test", "-timeout", testTimeout, "-p", packagesAtOnce}
 	if folder != "" {
-		// What Go builds is larger than what the tests write, and stays on the disk.
+		// What Go builds is larger than what the tests write, and stays on the disk; testing would look at GOTMPDIR first.
 		env = append(env, "TMPDIR="+folder, "GOTMPDIR="+cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir()))
+		args = append(args, "-exec", "env -u GOTMPDIR")
 	}
 	if os.Getenv(pgtest.EnvAdminDSN) == "" {
 		startCtx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -180,7 +182,6 @@ func (c *checker) test(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, cluster.Stop()) }()
 		env = append(env, pgtest.EnvAdminDSN+"="+cluster.AdminDSN())
 	}
-	args := []string{"test", "-timeout", testTimeout, "-p", packagesAtOnce}
 	if c.race {
 		args = append(args, program.Race()...)
 	}
