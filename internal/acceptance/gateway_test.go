@@ -69,8 +69,8 @@ providers:
     kind: openai-compatible
     base_url: %s
     ack_timeout: %s
-    idle_timeout: 2m
-    total_timeout: 5m
+    idle_timeout: 10m
+    total_timeout: 20m
     linger: %s
     max_concurrency: %d
     models: [{name: primary}, {name: second}, {name: third}]

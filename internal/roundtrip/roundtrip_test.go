@@ -196,7 +196,7 @@ func TestTellsWhatCreateJobRefuses(t *testing.T) {
 	b := setup(t, Options{MaxInput: 1000})
 	trip, err := b.RoundTrip(t.Context(), b.suite, b.suite.Cases[0], endpoint(says(`{"n": 1}`)))
 	require.NoError(t, err)
-	require.Equal(t, contracts.Trip{State: StateNotCreated, Code: "INVALID_INPUT"}, trip)
+	require.Equal(t, contracts.Trip{State: StateNotCreated, Code: "INPUT_TOO_LARGE"}, trip)
 }
 
 // Every trip has its own sender, also where many go through one Docket at once.
