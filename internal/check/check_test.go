@@ -109,8 +109,8 @@ func TestStepsEndWithTheTests(t *testing.T) {
 func TestWithPackages(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ args, want string }{
-		{"", "./..."},
-		{"-run Claim", "-run Claim ./..."},
+		{"", "./internal/acceptance ./..."},
+		{"-run Claim", "-run Claim ./internal/acceptance ./..."},
 		{"-run Claim ./internal/jobs", "-run Claim ./internal/jobs"},
 		{"github.com/docket-gateway/docket/graph", "github.com/docket-gateway/docket/graph"},
 	} {
