@@ -22,7 +22,7 @@ import (
 const (
 	toolsModule    = "internal/tools/go.mod" // apart, so that the tools' dependencies are not the gateway's
 	graphiqlFolder = "internal/web/graphiql"
-	testTimeout    = "15m" // per package
+	testTimeout    = "18m" // per package
 	packagesAtOnce = "4"   // most of a test's time is waiting, also on two cores
 	interruptGrace = 30 * time.Second
 	startTimeout   = 2 * time.Minute
