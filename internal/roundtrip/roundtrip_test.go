@@ -166,7 +166,7 @@ func TestHasADeadline(t *testing.T) {
 	ep.Target.Config.TotalTimeout = 12 * time.Second // also on a loaded machine the request is made before
 	trip, err := b.RoundTrip(t.Context(), b.suite, b.one(), ep)
 	require.NoError(t, err)
-	require.Equal(t, "RUNNING", trip.State)
+	require.Contains(t, []string{"RUNNING", "UNKNOWN"}, trip.State, "a heart-beat may be late on a loaded machine")
 	require.Nil(t, trip.Read)
 	require.Equal(t, providers.CodeAborted, trip.Outcome.Failure.Code, "the request was ended")
 }
