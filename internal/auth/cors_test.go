@@ -98,11 +98,11 @@ func TestHandshakesOfAnAllowedOriginPass(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "websocket")
-			require.Equal(t, want && loopbackHost(host), g.CheckOrigin(r), "%s at %s: dev mode stays on loopback", origin, host)
+			require.Equal(t, want && LoopbackHost(host), g.CheckOrigin(r), "%s at %s: dev mode stays on loopback", origin, host)
 			w := httptest.NewRecorder()
 			called := false
 			g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true })).ServeHTTP(w, r)
-			require.Equal(t, want && loopbackHost(host), called)
+			require.Equal(t, want && LoopbackHost(host), called)
 		}
 	}
 }

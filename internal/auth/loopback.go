@@ -62,9 +62,9 @@ func requireLoopback(ctx context.Context, listen string, resolve lookup) error {
 	return nil
 }
 
-// loopbackHost reports whether a Host header names this machine. After DNS rebinding it holds the attacker's name,
-// whatever that resolves to.
-func loopbackHost(hostport string) bool {
+// LoopbackHost reports whether a host, with a port or without, names this machine. After DNS rebinding a Host header holds the
+// attacker's name, whatever that resolves to.
+func LoopbackHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h

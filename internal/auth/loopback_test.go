@@ -67,6 +67,6 @@ func TestLoopbackHost(t *testing.T) {
 		"": false, "evil.example": false, "evil.example:8080": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false,
 		"192.168.0.1": false, "0.0.0.0:8080": false, "[::]": false, "127.0.0.1@evil.example": false, "localhost:8080:9": false,
 	} {
-		require.Equal(t, want, loopbackHost(host), host)
+		require.Equal(t, want, LoopbackHost(host), host)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/docket-gateway/docket/ent"
@@ -64,15 +65,12 @@ func (h *Hub) Poll(ctx context.Context, read Heads, every time.Duration, log *sl
 func (h *Hub) lookOnce(ctx context.Context, read Heads) error {
 	ctx, cancel := context.WithTimeout(ctx, pollPatience)
 	defer cancel()
-	ids := h.watchedIDs()
-	for len(ids) > 0 {
-		n := min(len(ids), pollBatch)
-		heads, err := read(ctx, ids[:n])
+	for ids := range slices.Chunk(h.watchedIDs(), pollBatch) {
+		heads, err := read(ctx, ids)
 		if err != nil {
 			return err
 		}
-		h.wakeBehind(ids[:n], heads)
-		ids = ids[n:]
+		h.wakeBehind(ids, heads)
 	}
 	return nil
 }

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/internal/auth"
 )
 
 // maxDocument bounds what is read of an answer, in bytes.
@@ -56,9 +57,7 @@ func secure(address string) error {
 	if err != nil || u.Hostname() == "" {
 		return errors.New("is not a URL")
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	loopback := strings.EqualFold(u.Hostname(), "localhost") || (err == nil && ip.Unmap().IsLoopback())
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !auth.LoopbackHost(u.Host)) {
 		return ErrInsecure
 	}
 	return nil
