@@ -33,8 +33,10 @@ type Part interface {
 
 // Options of the client. Zero values mean the defaults in brackets.
 type Options struct {
-	PollInterval time.Duration // how long an entry can wait when its notice was lost [1s; SQLite, which has no notices, 20ms]
-	Logger       *slog.Logger  // [slog.Default()]
+	// PollInterval is how long an entry can wait when its notice was lost [1s]. Each queue asks by itself, so a short one costs
+	// much with many providers. SQLite has notices too: a table of River's, which one statement looks into every 50 ms.
+	PollInterval time.Duration
+	Logger       *slog.Logger // [slog.Default()]
 }
 
 // rescueAfter is how old a running entry must be before River looks whether its process died. An entry of a kind whose
@@ -54,9 +56,6 @@ func Open(s *store.Store, o Options, parts ...Part) (*Client, error) {
 	}
 	if o.PollInterval == 0 {
 		o.PollInterval = time.Second
-		if !s.Postgres() {
-			o.PollInterval = 20 * time.Millisecond
-		}
 	}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, p := range parts {

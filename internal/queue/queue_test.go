@@ -84,6 +84,33 @@ func TestWorksOnThePartsQueuesWithOneTryUnlessToldOtherwise(t *testing.T) {
 	require.Len(t, p.worked, 1)
 }
 
+// Polling often would find entries too, but each queue polls by itself.
+func TestEntriesAreNoticedWithoutAPoll(t *testing.T) {
+	t.Parallel()
+	p := &part{name: "entries", workers: 1, worked: make(chan int64, 10)}
+	s := openStore(t)
+	c, err := Open(s, Options{PollInterval: time.Hour}, p)
+	require.NoError(t, err)
+	require.NoError(t, c.Start(context.WithoutCancel(t.Context())))
+	t.Cleanup(func() { require.NoError(t, c.Stop(context.WithoutCancel(t.Context()))) })
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	// The first entries may be found by the look with which the queue begins.
+	for range 3 {
+		tx, err := s.DB().BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		res, err := c.InsertTx(t.Context(), tx, entry{}, &river.InsertOpts{Queue: "entries"})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		select {
+		case id := <-p.worked:
+			require.Equal(t, res.Job.ID, id)
+		case <-late.C:
+			require.Fail(t, "not noticed")
+		}
+	}
+}
+
 // A process may add entries that others work on, and still know their kind.
 func TestTakesEntriesThatItDoesNotWorkOn(t *testing.T) {
 	t.Parallel()
