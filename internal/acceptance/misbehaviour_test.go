@@ -23,20 +23,35 @@ func TestMisbehaviours(t *testing.T) {
 			t.Parallel()
 			f := startFake(t)
 			var more strings.Builder
+			providers := map[string]string{} // by their time-outs; each one is a queue of its own
+			targets := map[string]string{}
 			for _, m := range list {
 				f.OnModel(m.Name, m.Behave)
 				total, linger := cmp.Or(m.Limits.Total, 2*time.Minute), 2*time.Minute
 				if m.State == "UNKNOWN" { // nothing comes any more
 					linger = 0
 				}
-				fmt.Fprintf(&more, "  - {name: %s, kind: openai-compatible, base_url: %s, ack_timeout: %s, idle_timeout: %s, total_timeout: %s, linger: %s, models: [{name: %[1]s}]}\n",
-					m.Name, f.url, min(total, cmp.Or(m.Limits.Ack, time.Minute)), min(total, cmp.Or(m.Limits.Idle, time.Minute)), total, linger)
+				limits := fmt.Sprintf("ack_timeout: %s, idle_timeout: %s, total_timeout: %s, linger: %s",
+					min(total, cmp.Or(m.Limits.Ack, time.Minute)), min(total, cmp.Or(m.Limits.Idle, time.Minute)), total, linger)
+				if providers[limits] == "" {
+					providers[limits] = fmt.Sprintf("limits-%d", len(providers)+1)
+				}
+				targets[m.Name] = providers[limits] + "/" + m.Name
 			}
-			g := settings{database: fresh(t), url: f.url, places: 2 * len(list), more: more.String()}.start(t)
+			for limits, provider := range providers {
+				fmt.Fprintf(&more, "  - {name: %s, kind: openai-compatible, base_url: %s, max_concurrency: %d, %s, models: [", provider, f.url, len(list), limits)
+				for name, target := range targets {
+					if strings.HasPrefix(target, provider+"/") {
+						fmt.Fprintf(&more, "{name: %s}, ", name)
+					}
+				}
+				more.WriteString("]}\n")
+			}
+			g := settings{database: fresh(t), url: f.url, more: more.String()}.start(t)
 			ids := map[string]string{}
 			for _, m := range list {
 				ids[m.Name] = g.create(t, variables{
-					"idempotencyKey": m.Name, "task": "echo", "input": variables{"text": "hello"}, "target": m.Name + "/" + m.Name, "fallbacks": []string{},
+					"idempotencyKey": m.Name, "task": "echo", "input": variables{"text": "hello"}, "target": targets[m.Name], "fallbacks": []string{},
 				}).ID
 			}
 			for _, m := range list {

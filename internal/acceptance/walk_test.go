@@ -236,7 +236,11 @@ func TestWalkOfTheSchemaWithAStrangersIDs(t *testing.T) {
 			for _, v := range values {
 				a := l.path[0]
 				vars := variables{"v": s.value(t, l.path, v, fill)}
-				text := operation + "($v: " + a.Type.String() + "){" + f.Name + "(" + a.Name + ": $v)" + s.selection(f.Type, depth) + "}"
+				within := depth
+				if strings.HasSuffix(of, "WhereInput") && l.last().Name != l.base() {
+					within = 1 // what a filter lets through is the same whatever is asked of it
+				}
+				text := operation + "($v: " + a.Type.String() + "){" + f.Name + "(" + a.Name + ": $v)" + s.selection(f.Type, within) + "}"
 				var answer string
 				if operation == "subscription" {
 					m := bob.overSSE(t, text, vars).next(t)
