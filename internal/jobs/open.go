@@ -10,8 +10,8 @@ import (
 	"github.com/docket-gateway/docket/internal/store"
 )
 
-// openJobs is written as the index job_open has it, or PostgreSQL would not use that.
-const openJobs = "state = 'QUEUED' OR state = 'RUNNING' OR state = 'UNKNOWN' OR state = 'WAITING'"
+// openJobs is written as the index job_open has it, or SQLite would not use that. The parentheses are not ent's to add.
+const openJobs = "(state = 'QUEUED' OR state = 'RUNNING' OR state = 'UNKNOWN' OR state = 'WAITING')"
 
 // checkOpenJobs returns an *InvalidInputError if the owner has too many jobs that are not finished. It is asked by the
 // transaction that has inserted the new one, so that a key which is in use was answered before, and whoever asks at the same

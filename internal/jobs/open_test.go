@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -66,14 +67,31 @@ func TestOpenJobsOfAnOwner(t *testing.T) {
 		})
 	})
 
-	t.Run("AreThoseOfEveryStateThatIsNotTheLast", func(t *testing.T) {
+	t.Run("AreThoseOfEveryStateThatIsNotTheLastAndNobodyElses", func(t *testing.T) {
 		t.Parallel()
-		for _, s := range []job.State{
-			job.StateQUEUED, job.StateRUNNING, job.StateUNKNOWN, job.StateWAITING, job.StateSUCCEEDED, job.StateFAILED, job.StateCANCELLED,
-		} {
-			require.NoError(t, job.StateValidator(s))
-			require.Equal(t, !Finished(s), strings.Contains(openJobs, "'"+string(s)+"'"), s)
-		}
+		eachDatabase(t, func(t *testing.T, b *testBundle) {
+			b.maxOpenJobs = 1
+			held, err := b.Create(b.ann, input("held", `{"text":"a"}`))
+			require.NoError(t, err)
+			require.NotContains(t, openJobs, job.StateSUCCEEDED) // which no row is without a winner
+			for i, state := range []job.State{
+				job.StateQUEUED, job.StateRUNNING, job.StateUNKNOWN, job.StateWAITING, job.StateFAILED, job.StateCANCELLED,
+			} {
+				b.store.Client().Job.UpdateOneID(held.Job.ID).SetState(state).ExecX(b.sys)
+				for who, ctx := range map[string]context.Context{"ann": b.ann, "bob": b.bob} {
+					c, err := b.Create(ctx, input(fmt.Sprint("k", i), `{"text":"a"}`))
+					if who == "ann" && !Finished(state) {
+						var refused *InvalidInputError
+						require.ErrorAs(t, err, &refused, state)
+						require.Equal(t, CodeTooManyOpenJobs, refused.Code)
+						continue
+					}
+					require.NoError(t, err, "%s %s", who, state)
+					_, err = b.CancelJob(ctx, c.Job.ID, nil)
+					require.NoError(t, err)
+				}
+			}
+		})
 	})
 }
 
