@@ -238,7 +238,7 @@ func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.C
 
 func (g *Gateway) serve(life context.Context, handler http.Handler) {
 	g.server = &http.Server{
-		Handler:           handler,
+		Handler:           boundBodies(handler, g.cfg.Limits.BodyTimeout),
 		BaseContext:       func(net.Listener) context.Context { return life },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,

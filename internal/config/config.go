@@ -127,12 +127,13 @@ type TrustedDocuments struct {
 
 // Limits bound what one request may ask for, and one owner altogether.
 type Limits struct {
-	Body         Bytes `yaml:"body"`          // 1KiB to 64MiB
-	Depth        int   `yaml:"depth"`         // 1 to 1000
-	Input        Bytes `yaml:"input"`         // 1B to body
-	ParserTokens int   `yaml:"parser_tokens"` // 100 to 1000000
-	Aliases      int   `yaml:"aliases"`       // 1 to 10000
-	Complexity   int   `yaml:"complexity"`    // 1 to 1000000
+	Body         Bytes         `yaml:"body"`          // 1KiB to 64MiB
+	BodyTimeout  time.Duration `yaml:"body_timeout"`  // 1s to 10m
+	Depth        int           `yaml:"depth"`         // 1 to 1000
+	Input        Bytes         `yaml:"input"`         // 1B to body
+	ParserTokens int           `yaml:"parser_tokens"` // 100 to 1000000
+	Aliases      int           `yaml:"aliases"`       // 1 to 10000
+	Complexity   int           `yaml:"complexity"`    // 1 to 1000000
 
 	OperationsPerSocket int           `yaml:"operations_per_socket"` // 1 to 10000, at once
 	SocketsPerOwner     int           `yaml:"sockets_per_owner"`     // 0 (off) to 1000000, at once, in one process
@@ -206,7 +207,7 @@ func Default() *Config {
 		Contracts:       Contracts{Recheck: RecheckOff, Before: 24 * time.Hour},
 		Retention:       Retention{Batch: 100, Interval: time.Minute},
 		Limits: Limits{
-			Body: 1 << 20, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
+			Body: 1 << 20, BodyTimeout: 30 * time.Second, Depth: 32, Input: 256 << 10, ParserTokens: 10_000, Aliases: 100, Complexity: 10_000,
 			OperationsPerSocket: 100, SocketsPerOwner: 1000, SocketLifetime: 24 * time.Hour, Burst: 60,
 		},
 		Log:           Log{Level: "info", Format: "text"},

@@ -10,6 +10,7 @@ import (
 
 func (l *loader) limits(c Limits) {
 	l.size("limits.body", c.Body, 1<<10, 64<<20)
+	l.duration("limits.body_timeout", c.BodyTimeout, time.Second, 10*time.Minute)
 	l.number("limits.depth", c.Depth, 1, 1000)
 	l.size("limits.input", c.Input, 1, c.Body)
 	l.number("limits.parser_tokens", c.ParserTokens, 100, 1_000_000)

@@ -89,6 +89,7 @@ func TestValidationRefuses(t *testing.T) {
 		"Complexity":               {"limits: {complexity: 0}\n", "limits.complexity: 0 is not between"},
 		"OperationsPerSocket":      {"limits: {operations_per_socket: 0}\n", "limits.operations_per_socket: 0 is not between"},
 		"SocketsPerOwner":          {"limits: {sockets_per_owner: -1}\n", "limits.sockets_per_owner: -1 is not between"},
+		"BodyTimeout":              {"limits: {body_timeout: 0s}\n", "limits.body_timeout: 0s is not between"},
 		"SocketLifetime":           {"limits: {socket_lifetime: 999ms}\n", "limits.socket_lifetime: 999ms is not between"},
 		"RequestsPerMinute":        {"limits: {requests_per_minute: -1}\n", "limits.requests_per_minute: -1 is not between"},
 		"Burst":                    {"limits: {burst: 0}\n", "limits.burst: 0 is not between"},

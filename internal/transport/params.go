@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -56,7 +57,10 @@ func (h *Handler) fromBody(r *http.Request) (*graphql.RawParams, *problem) {
 		return nil, &problem{http.StatusUnsupportedMediaType, CodeUnsupportedMediaType, "encoded bodies are not supported"}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, h.o.BodyLimit+1))
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &problem{http.StatusRequestTimeout, CodeBodyTimeout, "the body did not arrive in time"}
+	case err != nil:
 		return nil, badRequest("the body could not be read")
 	}
 	if int64(len(body)) > h.o.BodyLimit {

@@ -21,6 +21,7 @@ import (
 const (
 	CodeBadRequest           = "BAD_REQUEST"
 	CodeBodyTooLarge         = "BODY_TOO_LARGE"
+	CodeBodyTimeout          = "BODY_TIMEOUT"
 	CodeForbidden            = "FORBIDDEN"
 	CodeInvalidJSON          = "INVALID_JSON"
 	CodeMethodNotAllowed     = "METHOD_NOT_ALLOWED"
