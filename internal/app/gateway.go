@@ -238,10 +238,13 @@ func (g *Gateway) run(life context.Context, hub *events.Hub, held func(context.C
 
 func (g *Gateway) serve(life context.Context, handler http.Handler) {
 	g.server = &http.Server{
-		Handler:           boundBodies(handler, g.cfg.Limits.BodyTimeout),
+		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return life },
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		// Also of what no handler reads: the server reads the rest of a body before it answers. A stream that follows a body is
+		// not ended by it.
+		ReadTimeout: g.cfg.Limits.BodyTimeout,
+		IdleTimeout: 2 * time.Minute,
 		// No WriteTimeout: it would cut every stream off.
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(g.log.Handler(), slog.LevelWarn),
