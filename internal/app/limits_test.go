@@ -124,6 +124,21 @@ func quoted(text string) string {
 	return string(raw)
 }
 
+func TestIntrospectionIsOffWhereTheConfigurationSaysSo(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[bool]string{true: `"queryType"`, false: "INTROSPECTION_DISABLED"} {
+		cfg := defaults(t)
+		cfg.Introspection = on
+		g := serve(t, cfg)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+g.addr+"/graphql", bytes.NewReader([]byte(`{"query":"{ __schema { queryType { name } } }"}`)))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		status, text := do(t, req)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, text, want)
+	}
+}
+
 func TestRefusesToStartWithDocumentsThatNobodyCouldExecute(t *testing.T) {
 	t.Parallel()
 	cfg := defaults(t)
