@@ -110,7 +110,7 @@ func bodiesPass(t *testing.T, b *running, replicas []*replica) {
 	require.Equal(t, "http", got.Header.Get("X-Forwarded-Proto"))
 	require.Equal(t, got.Host, got.Header.Get("X-Forwarded-Host"))
 	require.True(t, got.Close, "a connection for each request, or its loss would not say whether it was sent")
-	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/balancer-healthz": 200, "/metrics": 404} {
+	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/balancer-healthz": 200, "/metrics": 404, "/%6detrics": 404} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path, nil)
 		require.NoError(t, err)
 		res, err := plain.Do(r)
