@@ -28,6 +28,7 @@ import (
 	"github.com/docket-gateway/docket/internal/auth"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/seed"
 	"github.com/docket-gateway/docket/internal/tasks"
@@ -51,7 +52,7 @@ type bundle struct {
 	jobs *fakeJobs
 	url  string
 	hub  *events.Hub
-	log  *safeBuffer
+	log  *logtest.Buffer
 	// statements counts what the resolvers ask the database.
 	statements *atomic.Int64
 }
@@ -63,7 +64,7 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 
 func setupBehind(t *testing.T, guard *auth.Guard, change ...func(*graph.Options)) *bundle {
 	t.Helper()
-	b := &bundle{Seed: seed.SQLite(t), log: &safeBuffer{}, statements: &atomic.Int64{}}
+	b := &bundle{Seed: seed.SQLite(t), log: &logtest.Buffer{}, statements: &atomic.Int64{}}
 	driver := dialect.DebugWithContext(entsql.OpenDB(dialect.SQLite, b.Store.DB()), func(context.Context, ...any) { b.statements.Add(1) })
 	client := ent.NewClient(ent.Driver(driver))
 	b.jobs = &fakeJobs{t: t, seed: b.Seed}
@@ -374,21 +375,4 @@ func (s *socket) closed() int {
 			return int(websocket.CloseStatus(err))
 		}
 	}
-}
-
-type safeBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/docket-gateway/docket/internal/app"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/goldens"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -118,7 +119,7 @@ type gateway struct {
 	*client
 
 	config string // the file
-	log    *logBuffer
+	log    *logtest.Buffer
 	stop   func()
 }
 
@@ -135,7 +136,7 @@ func (s settings) start(t *testing.T) *gateway {
 
 func startWith(t *testing.T, cfg *config.Config) *gateway {
 	t.Helper()
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
 	require.NoError(t, err)
 	stop := sync.OnceFunc(func() {
@@ -244,22 +245,4 @@ func jams(acknowledge, jam <-chan struct{}) providertest.Behaviour {
 			x.Data(providertest.ErrorBody("paper_jam"))
 		}
 	}
-}
-
-// logBuffer is safe for concurrent use.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

@@ -249,7 +249,7 @@ func TestAHedgeGoesOnWhereTheCircuitIsOpen(t *testing.T) {
 
 func TestACircuitBreakerCanBeOff(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{script: newScript(func(*call) providers.Outcome { return no(false) })})
+	p := start(t, databases.SQLite(t), options{script: newScript(func(*call) providers.Outcome { return no(false) })})
 	for range 10 {
 		_, a := p.create(t, "single")
 		require.NotNil(t, p.becomes(t, a.ID, attempt.StateFAILED).SentAt)

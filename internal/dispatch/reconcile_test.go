@@ -274,7 +274,7 @@ func TestARefusedResendSaysNothingOfTheFirstRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(func(*call) providers.Outcome { return tc.out })
-			p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
+			p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
 			j, a := p.lost(t, "single", "")
 			p.reconciled(t)
 			s.once(t) // its worker may still listen
@@ -332,7 +332,7 @@ func TestOneOfManyProcessesResends(t *testing.T) {
 func TestSendsNothingUnlessTheQuestionIsCommitted(t *testing.T) {
 	t.Parallel()
 	s := newScript(nil)
-	p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent),
+	p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent),
 		wrap: func(j Jobs) Jobs { return unasked{j} }})
 	_, a := p.lost(t, "single", "")
 	p.later(t, a)
@@ -401,7 +401,7 @@ func TestAnOutageIsNotFollowedByAFlood(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := newScript(func(c *call) providers.Outcome { c.until(release); return ok() })
-	p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
+	p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
 	for range questionsAtOnce + 3 {
 		_, a := p.lost(t, "single", "")
 		p.later(t, a)

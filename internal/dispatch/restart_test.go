@@ -9,6 +9,7 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 )
 
 func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
 	cluster := pgtest.StartFor(t)
 	address, err := cluster.CreateDatabase(t.Context(), "docket")
 	require.NoError(t, err)
-	require.NoError(t, migrateTo(address))
+	require.NoError(t, storetest.Migrate(address))
 	release, away := make(chan struct{}), make(chan struct{}, 1)
 	p := start(t, address, options{script: newScript(held(release)), wrap: func(j Jobs) Jobs {
 		return &seesErrors{Jobs: j, away: away}

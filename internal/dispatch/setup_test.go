@@ -3,12 +3,10 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,15 +21,15 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/internal/jobs"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 	"github.com/docket-gateway/docket/providers"
 )
 
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) {
 	databases.Main(m)
@@ -44,50 +42,10 @@ func TestMain(m *testing.M) {
 // patience is how long tests wait for what is meant to happen soon.
 const patience = 30 * time.Second
 
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}
-
-// migratedFile is an SQLite database that every test gets a copy of.
-var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "docket-dispatch-test-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "template.db")
-	if err := migrateTo("sqlite://" + path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-func sqliteAddress(t *testing.T) string {
-	t.Helper()
-	raw, err := migratedFile()
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "docket.db")
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	return "sqlite://" + path
-}
-
 // eachDatabase runs a test on SQLite and on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, address string)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		f(t, sqliteAddress(t))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, databases.DSN(t))
-	})
+	databases.Each(t, f)
 }
 
 // options of a process. Zero values mean the defaults in brackets.

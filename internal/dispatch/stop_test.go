@@ -120,7 +120,7 @@ func TestStopDoesNotWaitForTheLinger(t *testing.T) {
 
 func TestStopEndsAlthoughTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{script: newScript(held(nil)), wrap: func(j Jobs) Jobs {
+	p := start(t, databases.SQLite(t), options{script: newScript(held(nil)), wrap: func(j Jobs) Jobs {
 		return &faulty{Jobs: j, settle: func() error { return errAway }}
 	}})
 	_, a := p.create(t, "single")
@@ -133,6 +133,6 @@ func TestStopEndsAlthoughTheDatabaseIsAway(t *testing.T) {
 
 func TestStopBeforeStart(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{idle: true})
+	p := start(t, databases.SQLite(t), options{idle: true})
 	require.NoError(t, p.stop(0))
 }

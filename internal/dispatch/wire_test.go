@@ -73,7 +73,7 @@ func TestTheRouteGoesOnWhereNobodyListens(t *testing.T) {
 	require.NoError(t, err)
 	url := "http://" + l.Addr().String() + "/v1"
 	require.NoError(t, l.Close())
-	p := start(t, sqliteAddress(t), options{registry: overWire(t, url, nil)})
+	p := start(t, databases.SQLite(t), options{registry: overWire(t, url, nil)})
 	j, _ := p.create(t, "route")
 	poll(t, func() bool { return p.job(t, j.ID).State == job.StateFAILED }, func() string { return "the route does not go on" })
 	for i, a := range p.attempts(t, j.ID) {

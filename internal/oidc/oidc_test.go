@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/oidc"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -258,7 +258,7 @@ func TestStartsWithoutTheProviderAndRecoversByItself(t *testing.T) {
 	ec := ecKey(t)
 	p.publish("ec", ec)
 	p.set(func() { p.down = true })
-	log := &buffer{}
+	log := &logtest.Buffer{}
 	v := verifier(t, p.config(), oidc.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	token := sign(t, jwt.SigningMethodES256, ec, "ec", p.claims())
 	_, err := v.Verify(t.Context(), token)
@@ -318,7 +318,7 @@ func TestDoesNotBelieveAnyAnswer(t *testing.T) {
 			p.publish("ec", ec)
 			c := p.config()
 			p.set(func() { prepare(p, &c) })
-			log := &buffer{}
+			log := &logtest.Buffer{}
 			v := verifier(t, c, oidc.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 			_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
 			require.ErrorIs(t, err, auth.ErrUnavailable)
@@ -357,22 +357,4 @@ func TestNewRefusesWhatWouldLetOthersIn(t *testing.T) {
 		_, err := oidc.New(c, oidc.Options{})
 		require.Error(t, err, name)
 	}
-}
-
-// buffer is safe for concurrent use.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

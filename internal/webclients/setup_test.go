@@ -19,8 +19,8 @@ import (
 	typescript "github.com/docket-gateway/docket/clients/typescript"
 	"github.com/docket-gateway/docket/internal/app"
 	"github.com/docket-gateway/docket/internal/config"
-	"github.com/docket-gateway/docket/internal/pgtest"
-	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/logtest"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 )
 
 const (
@@ -30,16 +30,7 @@ const (
 	installing = 15 * time.Minute
 )
 
-var databases = pgtest.New(pgtest.Template(func(dsn string) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	s, err := store.Open(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { err = s.Close() }()
-	return s.Migrate(ctx)
-}))
+var databases = storetest.New()
 
 // folders is where programs are put together, gone when the tests are over.
 var folders string
@@ -153,7 +144,7 @@ func gateways(t *testing.T) (urls []string) {
 		cfg := config.Default()
 		cfg.Listen, cfg.Database = "127.0.0.1:0", config.NewDSN(dsn)
 		cfg.Tasks = []string{filepath.Join("..", "..", "contracts", "tasks")}
-		log := &safeBuffer{}
+		log := &logtest.Buffer{}
 		g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
 		require.NoError(t, err, "%s", log)
 		t.Cleanup(func() {
@@ -168,21 +159,4 @@ func gateways(t *testing.T) (urls []string) {
 		urls = append(urls, "http://"+g.Addr()+"/graphql")
 	}
 	return urls
-}
-
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

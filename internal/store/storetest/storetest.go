@@ -85,10 +85,16 @@ func (d *Databases) Both() map[string]func(tb testing.TB) (address string) {
 // Each runs a test on both at once.
 func (d *Databases) Each(t *testing.T, test func(t *testing.T, address string)) {
 	t.Helper()
+	d.EachKind(t, func(t *testing.T, fresh func(tb testing.TB) string) { test(t, fresh(t)) })
+}
+
+// EachKind is Each for a test that makes several databases of the kind.
+func (d *Databases) EachKind(t *testing.T, test func(t *testing.T, fresh func(tb testing.TB) (address string))) {
+	t.Helper()
 	for name, fresh := range d.Both() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fresh(t))
+			test(t, fresh)
 		})
 	}
 }
