@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/goldens"
 	"github.com/docket-gateway/docket/internal/logtest"
@@ -205,7 +206,7 @@ func (f *fake) sent() []providertest.Entry {
 // arrives waits until n requests of attempts have come in.
 func (f *fake) arrives(t *testing.T, n int) {
 	t.Helper()
-	until(t, fmt.Sprintf("%d requests", n), func() bool { return len(f.sent()) >= n })
+	await.Until(t, fmt.Sprintf("%d requests", n), func() bool { return len(f.sent()) >= n })
 }
 
 // requireOnce fails if any attempt was sent twice.

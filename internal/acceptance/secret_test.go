@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
@@ -190,7 +191,7 @@ func (p *process) reportEchoes(t *testing.T, j job) {
 	text, err := json.Marshal(map[string]any{"attemptId": j.last().ID, "outcome": "failed", "providerRequestId": both,
 		"error": map[string]string{"code": both, "message": "no: " + both}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/callbacks/fake", bytes.NewReader(text))
 	require.NoError(t, err)

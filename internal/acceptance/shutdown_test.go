@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -42,7 +43,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 
 			p.terminate(t)
 			asked := time.Now()
-			until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
+			await.Until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
 			require.Equal(t, http.StatusOK, p.getStatus(t, "/healthz"))
 			waiting = append(waiting, create(5)) // accepted, so it must be done by somebody
 			close(finish)
@@ -83,7 +84,7 @@ func TestOtherProcessGoesOnWhileOneDrains(t *testing.T) {
 	f.arrives(t, 1)
 	next := first.create(t, variables{"idempotencyKey": "next", "task": "echo", "input": variables{}})
 	first.terminate(t)
-	until(t, "not ready any more", func() bool { return first.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
+	await.Until(t, "not ready any more", func() bool { return first.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
 	require.Equal(t, "QUEUED", first.job(t, next.ID).State)
 
 	other := s.serve(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/logtest"
 )
@@ -120,7 +121,7 @@ func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running
 			t.Logf("what %s says:\n%s", k.file, b.log(t))
 		}
 	})
-	until(t, "the balancer listens", func() bool {
+	await.Until(t, "the balancer listens", func() bool {
 		select {
 		case <-exited:
 			t.Fatalf("the balancer ended:\n%s", b.log(t))
