@@ -35,8 +35,8 @@ type settings struct {
 	url      string        // of the provider
 	tasks    string        // folder [echo, and strict, which forbids races]
 	ack      time.Duration // [2m]
-	linger   time.Duration // [30s]
-	lease    time.Duration // [15s]
+	linger   time.Duration // [3m]
+	lease    time.Duration // [2m: a starved worker still renews it; the sweep, which runs three times a lease, wants a shorter one]
 	shutdown time.Duration // [5s]
 	places   int           // requests at the provider at once, for each gateway [16]
 	more     string        // further providers, as YAML
@@ -49,7 +49,7 @@ func (s settings) write(t *testing.T) string {
 		s.tasks = writeTasks(t)
 	}
 	for value, standard := range map[*time.Duration]time.Duration{
-		&s.ack: 2 * time.Minute, &s.linger: 30 * time.Second, &s.lease: 15 * time.Second, &s.shutdown: 5 * time.Second,
+		&s.ack: 2 * time.Minute, &s.linger: await.Patience, &s.lease: 2 * time.Minute, &s.shutdown: 5 * time.Second,
 	} {
 		if *value == 0 {
 			*value = standard

@@ -27,7 +27,7 @@ func TestBugReport2RecoveredAttemptFinishesLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
-			pair := replicas(t, settings{database: database, ack: 300 * time.Millisecond, tasks: writeTasks(t)})
+			pair := replicas(t, settings{database: database, ack: 2 * time.Second, tasks: writeTasks(t)}) // B acknowledges within it
 			finishA, finishB := make(chan struct{}), make(chan struct{})
 			for _, r := range pair {
 				r.fake.OnModel("primary", providertest.After(finishA, answer("a-canary-3391")))

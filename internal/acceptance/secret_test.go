@@ -88,9 +88,10 @@ func TestNoSecretLeaves(t *testing.T) {
 listen: 127.0.0.1:0
 database: %q
 tasks: [%q]
+lease: 2m
 log: {level: debug, format: json}
 providers:
-  - {name: fake, kind: openai-compatible, base_url: %s, api_key_env: CANARY, callback_secret_env: CANARY_CALLBACK, ack_timeout: 500ms,
+  - {name: fake, kind: openai-compatible, base_url: %s, api_key_env: CANARY, callback_secret_env: CANARY_CALLBACK, ack_timeout: 2s,
      currency: EUR, models: [{name: primary, price_per_million: {input: 0.15, output: 0.60}}, {name: second}]}
 `, database, writeTasks(t), f.url), 0o600))
 			environ := []string{"CANARY=" + canaryKey, "CANARY_CALLBACK=" + canaryCallback}
