@@ -26,6 +26,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph"
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/logtest"
@@ -273,7 +274,7 @@ type event struct{ name, data string }
 // stream opens an event stream; it ends with the test, or by stop.
 func (b *bundle) stream(t *testing.T, as, query, variables string, headers ...string) (next func() event, stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, strings.NewReader(request(query, variables)))
 	require.NoError(t, err)
@@ -327,7 +328,7 @@ func (b *bundle) dialWith(t *testing.T, name, value string) *socket {
 
 func (b *bundle) dialOptions(t *testing.T, o *websocket.DialOptions) *socket {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	conn, _, err := websocket.Dial(ctx, b.url, o)
 	require.NoError(t, err)

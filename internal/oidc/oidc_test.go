@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/oidc"
 	"github.com/docket-gateway/docket/internal/viewer"
@@ -206,7 +207,7 @@ func TestAWithdrawnKeyIsForgottenWithoutAnyUnknownOne(t *testing.T) {
 	_, err := v.Verify(t.Context(), token)
 	require.NoError(t, err)
 	p.set(func() { p.jwks = nil })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), token); return err != nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is refused", func() bool { _, err := v.Verify(t.Context(), token); return err != nil })
 }
 
 func TestAFloodOfUnknownKeysAsksTheProviderOnce(t *testing.T) {
@@ -267,7 +268,7 @@ func TestStartsWithoutTheProviderAndRecoversByItself(t *testing.T) {
 	require.ErrorContains(t, err, "keys are not known yet")
 	require.Contains(t, log.String(), "the status is 503")
 	p.set(func() { p.down = false })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), token); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is taken", func() bool { _, err := v.Verify(t.Context(), token); return err == nil })
 }
 
 func TestKnownKeysOutliveTheProviderAndUnknownOnesWait(t *testing.T) {
@@ -284,7 +285,7 @@ func TestKnownKeysOutliveTheProviderAndUnknownOnesWait(t *testing.T) {
 	_, err = v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
 	require.NoError(t, err)
 	p.set(func() { p.down = false })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), after); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is taken", func() bool { _, err := v.Verify(t.Context(), after); return err == nil })
 }
 
 func TestDoesNotBelieveAnyAnswer(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -72,15 +72,9 @@ func TestWorksOnThePartsQueuesWithOneTryUnlessToldOtherwise(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, c.Stop(context.WithoutCancel(t.Context()))) })
 	res, err := c.Insert(t.Context(), entry{}, &river.InsertOpts{Queue: "entries"})
 	require.NoError(t, err)
-	late := time.NewTimer(10 * time.Second)
-	defer late.Stop()
-	select {
-	case e := <-events:
-		require.Equal(t, res.Job.ID, e.Job.ID)
-		require.Equal(t, rivertype.JobStateDiscarded, e.Job.State)
-	case <-late.C:
-		require.Fail(t, "not worked on")
-	}
+	e := await.Receive(t, "the entry is worked on", events)
+	require.Equal(t, res.Job.ID, e.Job.ID)
+	require.Equal(t, rivertype.JobStateDiscarded, e.Job.State)
 	require.Len(t, p.worked, 1)
 }
 

@@ -177,10 +177,10 @@ func testRuns(t *testing.T, fresh func(tb testing.TB) string) {
 		}
 		require.Len(t, a.runs(t), 1)
 		close(release)
-		require.Eventually(t, func() bool { // whichever has it
+		await.Until(t, "it has run", func() bool { // whichever has it
 			j := a.runs(t)
 			return len(j) == 1 && j[0].State == rivertype.JobStateCompleted
-		}, await.Patience, 20*time.Millisecond)
+		})
 		require.NoError(t, b.look(t.Context()))
 		require.Len(t, a.runs(t), 1, "the pass is new")
 		require.Empty(t, w.ran)

@@ -18,17 +18,14 @@ import (
 
 	typescript "github.com/docket-gateway/docket/clients/typescript"
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/store/storetest"
 )
 
-const (
-	// patience bounds one program. It is far above what one takes, since several tests share few cores.
-	patience = 3 * time.Minute
-	// installing bounds npm, which fetches about 60 MB the first time.
-	installing = 15 * time.Minute
-)
+// installing bounds npm, which fetches about 60 MB the first time.
+const installing = 15 * time.Minute
 
 var databases = storetest.New()
 
@@ -124,7 +121,7 @@ func open(t *testing.T) *workshop {
 // run runs a program to its good end and returns what it printed.
 func (w *workshop) run(t *testing.T, folder string, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*await.Patience) // the programs have one of their own
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.node, args...)
 	cmd.Dir = folder

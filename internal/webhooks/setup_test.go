@@ -22,6 +22,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/queue"
@@ -35,9 +36,6 @@ const (
 	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
-
-// patience is how long tests wait for what is meant to happen soon.
-const patience = 10 * time.Second
 
 var databases = storetest.New()
 
@@ -99,7 +97,7 @@ func (p *process) work(t *testing.T) {
 	require.NoError(t, p.client.Start(context.WithoutCancel(t.Context())))
 	end := p.stop
 	p.stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), await.Patience)
 		defer cancel()
 		require.NoError(t, p.client.StopAndCancel(ctx))
 		end()
@@ -199,25 +197,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := req.Header.Clone()
 	h.Set("Test-Path", req.Method+" "+req.URL.String())
 	r.got <- received{h, body}
-}
-
-// signal waits for a channel.
-func signal[T any](t *testing.T, c <-chan T, what string) (v T) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case v = <-c:
-	case <-late.C:
-		require.Fail(t, "no "+what)
-	}
-	return v
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, holds func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, holds, patience, 10*time.Millisecond, what)
 }
 
 // idle is another part, so that a process without a secret has a queue to work on, as in production.
