@@ -13,11 +13,6 @@ import (
 	"github.com/docket-gateway/docket/graph"
 )
 
-const (
-	timeout = 30 * time.Second
-	tick    = 5 * time.Millisecond
-)
-
 // fast makes time-outs short.
 func fast(o *graph.Options) {
 	o.Transport.InitTimeout = 20 * time.Millisecond

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/graph"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/quota"
 )
 
@@ -99,11 +100,11 @@ func TestTheSocketsOfAnOwnerAreBounded(t *testing.T) {
 	b.open(t, asMallory)
 
 	stop()
-	require.Eventually(t, func() bool { return !tooMany(t) }, timeout, tick, "a stream that ends makes room")
+	await.Until(t, "a stream that ends makes room", func() bool { return !tooMany(t) })
 	second := b.open(t, asAlice)
 	require.True(t, tooMany(t))
 	_ = first.conn.Close(1000, "")
-	require.Eventually(t, func() bool { return !tooMany(t) }, timeout, tick, "and a socket too")
+	await.Until(t, "and a socket too", func() bool { return !tooMany(t) })
 	second.subscribe("1", who, "")
 	require.Equal(t, "next", second.receive().Type)
 }
@@ -130,7 +131,7 @@ func TestConnectionsEndAtTheirAge(t *testing.T) {
 		e = next()
 	}
 	require.Equal(t, "EOF", e.name, "a client takes `complete` for the end of the job")
-	require.Less(t, time.Since(began), timeout, "or the client has ended it")
+	require.Less(t, time.Since(began), await.Patience, "or the client has ended it")
 
 	// Both may come back.
 	b.stream(t, asAlice, watchEvents, `{"id":"`+j.ID+`"}`)

@@ -26,8 +26,10 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/graph"
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/events"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/retention"
 	"github.com/docket-gateway/docket/internal/seed"
 	"github.com/docket-gateway/docket/internal/tasks"
@@ -51,7 +53,7 @@ type bundle struct {
 	jobs *fakeJobs
 	url  string
 	hub  *events.Hub
-	log  *safeBuffer
+	log  *logtest.Buffer
 	// statements counts what the resolvers ask the database.
 	statements *atomic.Int64
 }
@@ -63,7 +65,7 @@ func setup(t *testing.T, change ...func(*graph.Options)) *bundle {
 
 func setupBehind(t *testing.T, guard *auth.Guard, change ...func(*graph.Options)) *bundle {
 	t.Helper()
-	b := &bundle{Seed: seed.SQLite(t), log: &safeBuffer{}, statements: &atomic.Int64{}}
+	b := &bundle{Seed: seed.SQLite(t), log: &logtest.Buffer{}, statements: &atomic.Int64{}}
 	driver := dialect.DebugWithContext(entsql.OpenDB(dialect.SQLite, b.Store.DB()), func(context.Context, ...any) { b.statements.Add(1) })
 	client := ent.NewClient(ent.Driver(driver))
 	b.jobs = &fakeJobs{t: t, seed: b.Seed}
@@ -272,7 +274,7 @@ type event struct{ name, data string }
 // stream opens an event stream; it ends with the test, or by stop.
 func (b *bundle) stream(t *testing.T, as, query, variables string, headers ...string) (next func() event, stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url, strings.NewReader(request(query, variables)))
 	require.NoError(t, err)
@@ -326,7 +328,7 @@ func (b *bundle) dialWith(t *testing.T, name, value string) *socket {
 
 func (b *bundle) dialOptions(t *testing.T, o *websocket.DialOptions) *socket {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	conn, _, err := websocket.Dial(ctx, b.url, o)
 	require.NoError(t, err)
@@ -374,21 +376,4 @@ func (s *socket) closed() int {
 			return int(websocket.CloseStatus(err))
 		}
 	}
-}
-
-type safeBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

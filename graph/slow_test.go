@@ -15,10 +15,11 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/graph"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-func impatient(o *graph.Options) { o.Transport.WriteTimeout = 50 * time.Millisecond }
+func impatient(o *graph.Options) { o.Transport.WriteTimeout = 200 * time.Millisecond }
 
 // A client that stops reading holds neither a goroutine nor what it has not read.
 func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
@@ -43,8 +44,8 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 			} else {
 				b.open(t, asAlice).subscribe("1", watchEvents, variables)
 			}
-			require.Eventually(t, func() bool { return b.hub.Watched() == 1 }, timeout, time.Millisecond)
-			require.Eventually(t, func() bool { return b.hub.Watched() == 0 }, timeout, tick)
+			await.Until(t, "it is watched", func() bool { return b.hub.Watched() == 1 })
+			await.Until(t, "nobody watches", func() bool { return b.hub.Watched() == 0 })
 		})
 	}
 }

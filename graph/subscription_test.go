@@ -13,6 +13,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 const (
@@ -209,7 +210,7 @@ func TestClientsThatGoLeaveNothingBehind(t *testing.T) { //nolint:paralleltest /
 		_ = s.conn.CloseNow()
 	}
 	http.DefaultClient.CloseIdleConnections()
-	require.Eventually(t, func() bool { return b.hub.Watched() == 0 }, timeout, tick)
+	await.Until(t, "nobody watches", func() bool { return b.hub.Watched() == 0 })
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, before)
 }

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 // Config is one configured provider. A loader starts from Defaults, since a zero Linger means that nothing is waited for.
@@ -242,19 +243,11 @@ func checkBaseURL(raw string) string {
 		return "must have a host"
 	case u.Scheme == "https":
 		return ""
-	case u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "http" && loopback.Host(u.Host):
 		return ""
 	default:
 		return "must be https, except on loopback"
 	}
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // canonicalPrice makes 0.60 and 0.6 one price.

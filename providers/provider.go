@@ -1,7 +1,7 @@
 // Package providers sends attempts to model providers: one folder per provider kind, one interface, one registry, and
 // one classification of what can go wrong.
 //
-// It imports nothing of this module but its own tokenizers: it knows no job, no database and no GraphQL.
+// It imports nothing of this module but internal/loopback and its own tokenizers: it knows no job, no database and no GraphQL.
 package providers
 
 import (

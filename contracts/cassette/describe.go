@@ -2,12 +2,12 @@ package cassette
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 // What was recorded.
@@ -68,18 +68,11 @@ func describe(s contracts.Suite, c contracts.Case, ep contracts.Endpoint) (descr
 	return d, nil
 }
 
-// onThisMachine says whether an address is one of loopback.
+// onThisMachine says whether an address is one of loopback. It describes and lets nothing pass, so names below localhost count,
+// which are this machine's by RFC 6761 and which nobody who must be sure may trust.
 func onThisMachine(base string) bool {
 	u, err := url.Parse(base)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && (loopback.Host(u.Host) || strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost"))
 }
 
 // differs lists in words what a recording was made for and is not any more. What follows from another difference is not named.

@@ -3,7 +3,6 @@ package gate_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,44 +11,14 @@ import (
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/ent"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
 
-var databases = pgtest.New(pgtest.Template(func(dsn string) error {
-	ctx := context.Background()
-	s, err := store.Open(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
-
-// onBoth runs the tests on SQLite and on PostgreSQL.
-func onBoth(t *testing.T, test func(t *testing.T, address func(t *testing.T) string)) {
-	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqlite)
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		test(t, postgres)
-	})
-}
-
-func sqlite(t *testing.T) string {
-	t.Helper()
-	return "sqlite://" + filepath.Join(t.TempDir(), "docket.db")
-}
-
-func postgres(t *testing.T) string {
-	t.Helper()
-	return databases.DSN(t)
-}
 
 type current struct{ config, cases string }
 
@@ -67,12 +36,11 @@ type bundle struct {
 	task     *tasks.Definition
 }
 
-func setup(t *testing.T, address func(t *testing.T) string) *bundle {
+func setup(t *testing.T, fresh func(tb testing.TB) string) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), address(t))
+	st, err := store.Open(t.Context(), fresh(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	require.NoError(t, st.Migrate(t.Context()))
 	client := st.Client()
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	b := &bundle{client: client, now: &now, task: &tasks.Definition{
@@ -118,20 +86,20 @@ func (b *bundle) check(t *testing.T, target string) gate.Decision {
 
 func TestGate(t *testing.T) {
 	t.Parallel()
-	onBoth(t, testGate)
+	databases.EachKind(t, testGate)
 }
 
-func testGate(t *testing.T, address func(t *testing.T) string) {
+func testGate(t *testing.T, fresh func(tb testing.TB) string) {
 	t.Helper()
 
 	t.Run("ClosesOnAnEmptyDatabase", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, gate.Missing, setup(t, address).check(t, "demo/laser").State)
+		require.Equal(t, gate.Missing, setup(t, fresh).check(t, "demo/laser").State)
 	})
 
 	t.Run("OpensForARecordedPassOfThatTargetOnly", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		d := b.check(t, "demo/laser")
 		require.True(t, d.Allowed)
@@ -142,7 +110,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("NewestResultWins", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		b.record(t, "sha256:v2", report.Live, report.Failed)
 		d := b.check(t, "demo/laser")
@@ -154,7 +122,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ReasonsHoldNoOutput", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		r := b.result("sha256:v2", report.Live, report.Failed)
 		problem := report.Problem{Pointer: "/kind", Expected: "one of these", Got: `a string of 6 characters: "secret"`}
 		check := &r.Cases[0].Runs[0].Checks[0]
@@ -168,7 +136,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("APassWithFewerRunsTakesNothingBack", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.task.Contract.Runs = 2
 		whole := b.result("sha256:v2", report.Live, report.Passed)
 		whole.Runs = 2
@@ -197,7 +165,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ReplaysNeitherOpenNorClose", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Replay, report.Passed)
 		require.Equal(t, gate.Missing, b.check(t, "demo/laser").State)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
@@ -207,7 +175,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("AnotherVersionsPassIsStale", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v1", report.Live, report.Passed)
 		d := b.check(t, "demo/laser")
 		require.Equal(t, gate.Stale, d.State)
@@ -219,7 +187,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ClosesByAge", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		*b.now = b.now.Add(time.Hour)
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
@@ -227,7 +195,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ClosesWhenThisProcessIsConfiguredOtherwise", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		b.gate = gate.New(current{"sha256:other", "sha256:cases"}, func() time.Time { return *b.now })
 		require.Equal(t, gate.Stale, b.check(t, "demo/laser").State)
@@ -237,7 +205,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("AnotherConfigurationsNewerResultDoesNotCloseIt", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
 			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "another replica",
@@ -249,7 +217,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("AnswersInsideATransaction", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		tx, err := b.client.Tx(t.Context())
 		require.NoError(t, err)
@@ -261,7 +229,7 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("NeverAllowsWhenTheDatabaseCannotSay", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("gone"))
@@ -273,15 +241,15 @@ func testGate(t *testing.T, address func(t *testing.T) string) {
 
 func TestRecorder(t *testing.T) {
 	t.Parallel()
-	onBoth(t, testRecorder)
+	databases.EachKind(t, testRecorder)
 }
 
-func testRecorder(t *testing.T, address func(t *testing.T) string) {
+func testRecorder(t *testing.T, fresh func(tb testing.TB) string) {
 	t.Helper()
 
 	t.Run("JudgesByItself", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		require.NoError(t, b.recorder.Record(t.Context(), report.Result{
 			Task: "triage", Target: "demo/laser", Mode: report.Live, Runs: 1, RanBy: "tester", Passed: true,
 			Basis: report.Basis{TaskVersion: "sha256:v2", CasesDigest: "sha256:cases", ConfigDigest: "sha256:config", ChecksVersion: report.ChecksVersion},
@@ -291,7 +259,7 @@ func testRecorder(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("RefusesAnUnknownMode", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		require.Error(t, b.recorder.Record(t.Context(), report.Result{Task: "triage", Target: "demo/laser", Mode: "dream"}))
 	})
 }

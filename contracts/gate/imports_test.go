@@ -15,10 +15,10 @@ import (
 
 func TestImport(t *testing.T) {
 	t.Parallel()
-	onBoth(t, testImport)
+	databases.EachKind(t, testImport)
 }
 
-func testImport(t *testing.T, address func(t *testing.T) string) {
+func testImport(t *testing.T, fresh func(tb testing.TB) string) {
 	t.Helper()
 	const target = "demo/laser"
 	// elsewhere is a result that ended half an hour ago.
@@ -38,7 +38,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("OpensTheGateForTheRestOfTheTime", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		in := elsewhere(b, report.Passed)
 		stored, err := b.recorder.Import(t.Context(), []gate.Import{in})
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("DoesNotHideANewerFailure", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		in := elsewhere(b, report.Passed)
 		b.record(t, "sha256:v2", report.Live, report.Failed)
 		_, err := b.recorder.Import(t.Context(), []gate.Import{in})
@@ -74,7 +74,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("StoresAllOrNothing", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		good, bad := elsewhere(b, report.Passed), elsewhere(b, report.Passed)
 		bad.Result.RanBy = "" // the schema refuses it
 		_, err := b.recorder.Import(t.Context(), []gate.Import{good, bad})
@@ -84,7 +84,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("RefusesOtherContentUnderAnIdThatIsThere", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		failed, good := elsewhere(b, report.Failed), elsewhere(b, report.Passed)
 		_, err := b.recorder.Import(t.Context(), []gate.Import{failed})
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("RefusesWhatDoesNotJudgeToWhatItSaysOrIsOfTheFuture", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		for name, change := range map[string]func(*report.Result){
 			"Failed":      func(r *report.Result) { r.Checks[0].Status = report.Failed },
 			"Lacking":     func(r *report.Result) { r.Checks = r.Checks[1:] },
@@ -115,7 +115,7 @@ func testImport(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("TakesBackWhatItGaveAway", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		out, ok, err := b.gate.Newest(t.Context(), b.client, b.task, target)
 		require.NoError(t, err)

@@ -15,10 +15,10 @@ import (
 
 func TestWatcher(t *testing.T) {
 	t.Parallel()
-	onBoth(t, testWatcher)
+	databases.EachKind(t, testWatcher)
 }
 
-func testWatcher(t *testing.T, address func(t *testing.T) string) {
+func testWatcher(t *testing.T, fresh func(tb testing.TB) string) {
 	t.Helper()
 	const target = "demo/laser"
 	watcher := func(b *bundle) (*gate.Watcher, *bytes.Buffer) {
@@ -34,7 +34,7 @@ func testWatcher(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("KeepsEachChangeOnce", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		w, log := watcher(b)
 		look := func(want bool) {
 			t.Helper()
@@ -78,7 +78,7 @@ func testWatcher(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("OneOfManyProcessesWritesIt", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		var wrote sync.Map
 		var wg sync.WaitGroup
@@ -100,7 +100,7 @@ func testWatcher(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ReplicasThatAreConfiguredOtherwiseDoNotWriteInTurn", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		w, _ := watcher(b)
 		b.record(t, "sha256:v2", report.Live, report.Passed)
 		_, err := w.Look(t.Context(), b.task, target)
@@ -119,7 +119,7 @@ func testWatcher(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("LeavesGatesOfOthersAlone", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		w, _ := watcher(b)
 		changed, err := w.Look(t.Context(), b.task, "nobody/there")
 		require.NoError(t, err)
@@ -128,7 +128,7 @@ func testWatcher(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("ListsByTaskAndTargetAndNewest", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, address)
+		b := setup(t, fresh)
 		w, _ := watcher(b)
 		for _, status := range []report.Status{report.Passed, report.Failed, report.Passed} {
 			b.record(t, "sha256:v2", report.Live, status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -45,15 +46,15 @@ func TestKilledInTheMiddleOfAHundredJobs(t *testing.T) {
 					"idempotencyKey": fmt.Sprint("job ", i), "task": "echo", "input": variables{"text": fmt.Sprint(i)}}).ID)
 			}
 			f.arrives(t, done+sent)
-			until(t, "the first ones done", func() bool { return p.count(t, variables{"state": "SUCCEEDED"}) == done })
-			until(t, "half of what is sent acknowledged", func() bool { return p.count(t, variables{"state": "RUNNING"}) == sent/2 })
+			await.Until(t, "the first ones done", func() bool { return p.count(t, variables{"state": "SUCCEEDED"}) == done })
+			await.Until(t, "half of what is sent acknowledged", func() bool { return p.count(t, variables{"state": "RUNNING"}) == sent/2 })
 			p.kill(t)
 			killed := time.Now()
 
 			p = s.serve(t)
 			ready := time.Now()
 			require.Equal(t, hundred, p.count(t, nil))
-			until(t, "all settled", func() bool {
+			await.Until(t, "all settled", func() bool {
 				return p.count(t, variables{"state": "SUCCEEDED"}) == hundred-sent && p.count(t, variables{"state": "UNKNOWN"}) == sent
 			})
 			held := map[string]bool{}
@@ -168,7 +169,7 @@ func TestKilledDuringBurstOfCreates(t *testing.T) {
 					}
 				})
 			}
-			until(t, "enough jobs", func() bool { return count.Load() >= enough })
+			await.Until(t, "enough jobs", func() bool { return count.Load() >= enough })
 			p.kill(t)
 			wait.Wait()
 			require.Greater(t, len(keys), len(answered), "it was killed in the middle")
@@ -191,7 +192,7 @@ func TestKilledDuringBurstOfCreates(t *testing.T) {
 			}
 			require.Equal(t, len(keys), p.count(t, nil))
 			require.Len(t, slices.Compact(slices.Sorted(maps.Values(ids))), len(keys))
-			until(t, "all settled", func() bool { return p.count(t, variables{"stateIn": []string{"SUCCEEDED", "UNKNOWN"}}) == len(keys) })
+			await.Until(t, "all settled", func() bool { return p.count(t, variables{"stateIn": []string{"SUCCEEDED", "UNKNOWN"}}) == len(keys) })
 			require.LessOrEqual(t, p.count(t, variables{"state": "UNKNOWN"}), s.places, "only what a worker had in its hands")
 			f.requireOnce(t)
 		})

@@ -15,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/goldens"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -33,8 +35,8 @@ type settings struct {
 	url      string        // of the provider
 	tasks    string        // folder [echo, and strict, which forbids races]
 	ack      time.Duration // [2m]
-	linger   time.Duration // [30s]
-	lease    time.Duration // [15s]
+	linger   time.Duration // [3m]
+	lease    time.Duration // [2m: a starved worker still renews it; the sweep, which runs three times a lease, wants a shorter one]
 	shutdown time.Duration // [5s]
 	places   int           // requests at the provider at once, for each gateway [16]
 	more     string        // further providers, as YAML
@@ -47,7 +49,7 @@ func (s settings) write(t *testing.T) string {
 		s.tasks = writeTasks(t)
 	}
 	for value, standard := range map[*time.Duration]time.Duration{
-		&s.ack: 2 * time.Minute, &s.linger: 30 * time.Second, &s.lease: 15 * time.Second, &s.shutdown: 5 * time.Second,
+		&s.ack: 2 * time.Minute, &s.linger: await.Patience, &s.lease: 2 * time.Minute, &s.shutdown: 5 * time.Second,
 	} {
 		if *value == 0 {
 			*value = standard
@@ -118,7 +120,7 @@ type gateway struct {
 	*client
 
 	config string // the file
-	log    *logBuffer
+	log    *logtest.Buffer
 	stop   func()
 }
 
@@ -135,7 +137,7 @@ func (s settings) start(t *testing.T) *gateway {
 
 func startWith(t *testing.T, cfg *config.Config) *gateway {
 	t.Helper()
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
 	require.NoError(t, err)
 	stop := sync.OnceFunc(func() {
@@ -204,7 +206,7 @@ func (f *fake) sent() []providertest.Entry {
 // arrives waits until n requests of attempts have come in.
 func (f *fake) arrives(t *testing.T, n int) {
 	t.Helper()
-	until(t, fmt.Sprintf("%d requests", n), func() bool { return len(f.sent()) >= n })
+	await.Until(t, fmt.Sprintf("%d requests", n), func() bool { return len(f.sent()) >= n })
 }
 
 // requireOnce fails if any attempt was sent twice.
@@ -244,22 +246,4 @@ func jams(acknowledge, jam <-chan struct{}) providertest.Behaviour {
 			x.Data(providertest.ErrorBody("paper_jam"))
 		}
 	}
-}
-
-// logBuffer is safe for concurrent use.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

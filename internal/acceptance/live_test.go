@@ -11,6 +11,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // brokenOff reads what still comes, and fails unless the stream ends in a way that tells clients to resume.
@@ -128,7 +130,7 @@ func TestMutationIsSentAgainAfterItsSocketWasDropped(t *testing.T) {
 				if i%2 == 0 {
 					_ = conn.CloseNow() // at once, or once it is stored and before the answer is read
 				} else {
-					until(t, "it is stored", func() bool { return g.jobByKey(t, key) != nil })
+					await.Until(t, "it is stored", func() bool { return g.jobByKey(t, key) != nil })
 					_ = conn.Close(websocket.StatusGoingAway, "")
 				}
 				again := g.overWebSocket(t, createMutation, variables{"input": intent(key)})

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -27,12 +27,12 @@ func TestMisbehaviours(t *testing.T) {
 			targets := map[string]string{}
 			for _, m := range list {
 				f.OnModel(m.Name, m.Behave)
-				total, linger := cmp.Or(m.Limits.Total, 2*time.Minute), 2*time.Minute
-				if m.State == "UNKNOWN" { // nothing comes any more
+				total, linger := cmp.Or(2*m.Limits.Total, 2*await.Patience), 2*await.Patience // headers come within a total that is reached
+				if m.State == "UNKNOWN" {                                                     // nothing comes any more
 					linger = 0
 				}
 				limits := fmt.Sprintf("ack_timeout: %s, idle_timeout: %s, total_timeout: %s, linger: %s",
-					min(total, cmp.Or(m.Limits.Ack, time.Minute)), min(total, cmp.Or(m.Limits.Idle, time.Minute)), total, linger)
+					min(total, cmp.Or(m.Limits.Ack, await.Patience)), min(total, cmp.Or(m.Limits.Idle, await.Patience)), total, linger)
 				if providers[limits] == "" {
 					providers[limits] = fmt.Sprintf("limits-%d", len(providers)+1)
 				}

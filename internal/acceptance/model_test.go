@@ -2,10 +2,14 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 type attempt struct {
@@ -44,6 +48,15 @@ type job struct {
 	Owner          string
 	CompletedBy    *struct{ ID string }
 	Attempts       []attempt
+}
+
+// states is what a failed wait says of it.
+func (j job) states() string {
+	text := fmt.Sprintf("%s is %s", j.ID, j.State)
+	for _, a := range j.Attempts {
+		text += fmt.Sprintf("; attempt %d at %s is %s", a.Number, a.Target, strings.TrimSpace(a.State+" "+a.code()))
+	}
+	return text
 }
 
 // last is the newest attempt.
@@ -184,24 +197,20 @@ func (c *client) events(t *testing.T, id string) []event {
 func (c *client) becomes(t *testing.T, id, state string) job {
 	t.Helper()
 	var j job
-	until(t, "job "+id+" "+state, func() bool {
+	await.Until(t, "job "+id+" becomes "+state, func() bool {
 		j = c.job(t, id)
 		return j.State == state
-	})
+	}, func() string { return j.states() })
 	return j
 }
 
 // attemptBecomes waits until the job's attempt of that number is in the state.
 func (c *client) attemptBecomes(t *testing.T, id string, number int, state string) attempt {
 	t.Helper()
-	var a attempt
-	until(t, "attempt of "+id+" "+state, func() bool {
-		j := c.job(t, id)
-		if len(j.Attempts) < number {
-			return false
-		}
-		a = j.Attempts[number-1]
-		return a.State == state
-	})
-	return a
+	var j job
+	await.Until(t, fmt.Sprintf("attempt %d of job %s becomes %s", number, id, state), func() bool {
+		j = c.job(t, id)
+		return len(j.Attempts) >= number && j.Attempts[number-1].State == state
+	}, func() string { return j.states() })
+	return j.Attempts[number-1]
 }

@@ -8,15 +8,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/report"
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/providers/providertest"
 	"github.com/docket-gateway/docket/providers/tokenizer"
@@ -58,24 +59,14 @@ func triageFolder(t *testing.T) string {
 
 var triageMessage = variables{"subject": "Invoice 77", "text": "I was charged twice — please refund me. </s>"}
 
-// eventually is becomes with more patience: a real model computes.
-func (c *client) eventually(t *testing.T, id string, states ...string) job {
+// ends is becomes for whichever of the states comes, with more patience: a real model computes.
+func (c *client) ends(t *testing.T, id string, states ...string) (j job) {
 	t.Helper()
-	deadline := time.Now().Add(4 * patience)
-	for {
-		j := c.job(t, id)
-		for _, s := range states {
-			if j.State == s {
-				return j
-			}
-		}
-		require.True(t, time.Now().Before(deadline), "the job is still %s", j.State)
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("the test is over")
-		}
-	}
+	await.Within(t, 2*await.Patience, fmt.Sprintf("job %s becomes one of %s", id, states), func() bool {
+		j = c.job(t, id)
+		return slices.Contains(states, j.State)
+	}, func() string { return j.states() })
+	return j
 }
 
 func TestRealModelAnswersTheShippedTask(t *testing.T) {
@@ -87,7 +78,7 @@ func TestRealModelAnswersTheShippedTask(t *testing.T) {
 			folder := triageFolder(t)
 			g, _ := newGateway(t, withNoise(settings{database: fresh(t), tasks: folder}, server))
 			j := g.create(t, variables{"idempotencyKey": "k", "task": "triage", "input": triageMessage, "target": noise, "fallbacks": []string{}})
-			j = g.eventually(t, j.ID, "SUCCEEDED", "FAILED")
+			j = g.ends(t, j.ID, "SUCCEEDED", "FAILED")
 			require.Equal(t, "SUCCEEDED", j.State, "%+v", j.last().Error)
 			steps := changes(g.events(t, j.ID), j.last().ID)
 			require.Equal(t, []string{"RUNNING", "SUCCEEDED"}, steps[len(steps)-2:], "it was acknowledged before it answered")
@@ -120,7 +111,7 @@ func weighed(t *testing.T, server *modelserver.Server, folder string) int {
 	require.NoError(t, err)
 	prompt, err := suites[0].Task.Render(input)
 	require.NoError(t, err)
-	c, err := tokenizer.New("llamacpp", tokenizer.Options{BaseURL: server.URL + "/v1", Model: "noise", Timeout: patience})
+	c, err := tokenizer.New("llamacpp", tokenizer.Options{BaseURL: server.URL + "/v1", Model: "noise", Timeout: await.Patience})
 	require.NoError(t, err)
 	n, err := c.Count(t.Context(), tokenizer.Prompt{System: prompt.System, User: prompt.User})
 	require.NoError(t, err)
@@ -130,7 +121,7 @@ func weighed(t *testing.T, server *modelserver.Server, folder string) int {
 // completionOf is the one that the server made for the attempt, and the only one.
 func completionOf(t *testing.T, server *modelserver.Server, attemptID string) (found modelserver.Completion) {
 	t.Helper()
-	until(t, "the end of the completion", func() bool {
+	await.Until(t, "the end of the completion", func() bool {
 		n := 0
 		over, err := server.Completions()
 		require.NoError(t, err)
@@ -149,7 +140,7 @@ func completionOf(t *testing.T, server *modelserver.Server, attemptID string) (f
 func streams(t *testing.T, g *gateway, server *modelserver.Server, jobID string) attempt {
 	t.Helper()
 	a := g.attemptBecomes(t, jobID, 1, "RUNNING")
-	until(t, "an answer in mid-stream", func() bool {
+	await.Until(t, "an answer in mid-stream", func() bool {
 		texts, err := server.Running(t.Context())
 		require.NoError(t, err)
 		return len(texts) == 1 && texts[0] > 20

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // A transaction pooler gives a connection to somebody else after each transaction, so nobody can listen through it. Which
@@ -25,7 +27,7 @@ func TestListensPastThePooler(t *testing.T) {
 	g, _ := newGateway(t, settings{database: named("pooled"), more: fmt.Sprintf("database_direct: %q\n", named("direct"))})
 	db, _ := open(t, database)
 	var seen []string
-	until(t, "River and the notices of jobs listen", func() bool {
+	await.Until(t, "River and the notices of jobs listen", func() bool {
 		seen = nil
 		for _, row := range query(t, db, "SELECT application_name || ': ' || query FROM pg_stat_activity WHERE datname = current_database() AND application_name IN ('pooled', 'direct')") {
 			seen = append(seen, row[0])

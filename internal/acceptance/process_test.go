@@ -5,10 +5,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/program"
 )
 
@@ -29,7 +29,7 @@ func run(t *testing.T, dir string, environ []string, args ...string) *process {
 	t.Helper()
 	path, err := built()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	started, err := program.Start(ctx, program.Command{Path: path, Dir: dir, Env: environ, Args: args})
 	require.NoError(t, err)
@@ -59,12 +59,6 @@ func (p *process) terminate(t *testing.T) {
 // exits waits for the end and requires it to be a good one.
 func (p *process) exits(t *testing.T) {
 	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-p.Exited():
-		require.Zero(t, p.ExitCode())
-	case <-late.C:
-		t.Fatalf("the process does not end in %s", patience)
-	}
+	await.Receive(t, "the end of the process", p.Exited())
+	require.Zero(t, p.ExitCode())
 }

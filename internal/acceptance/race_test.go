@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -29,7 +30,7 @@ func replicas(t *testing.T, s settings) [2]replica {
 // who returns the replica that sent the attempt first, and the other one.
 func who(t *testing.T, pair [2]replica) (sender, other replica) {
 	t.Helper()
-	until(t, "a request", func() bool { return len(pair[0].fake.sent())+len(pair[1].fake.sent()) > 0 })
+	await.Until(t, "a request", func() bool { return len(pair[0].fake.sent())+len(pair[1].fake.sent()) > 0 })
 	if len(pair[0].fake.sent()) > 0 {
 		return pair[0], pair[1]
 	}
@@ -65,7 +66,7 @@ func TestFirstFinisherOfARaceWinsWhateverTheOrder(t *testing.T) {
 			require.Equal(t, "SUPERSEDED", won.Attempts[0].State)
 			require.Nil(t, won.Attempts[0].Usage)
 			close(finishA)
-			until(t, "the loser's usage", func() bool { return c.job(t, j.ID).Attempts[0].Usage != nil })
+			await.Until(t, "the loser's usage", func() bool { return c.job(t, j.ID).Attempts[0].Usage != nil })
 
 			done := c.job(t, j.ID)
 			require.JSONEq(t, `{"text": "winner-canary-77ab"}`, string(done.Result))
@@ -105,11 +106,7 @@ func TestLoserOfARaceIsToldToStop(t *testing.T) {
 			require.Equal(t, typeStarted, g.start(t, j.ID, second).Typename)
 			done := g.becomes(t, j.ID, "SUCCEEDED")
 			require.Equal(t, []string{"SUPERSEDED", "SUCCEEDED"}, []string{done.Attempts[0].State, done.Attempts[1].State})
-			select {
-			case <-stopped:
-			case <-time.After(patience):
-				t.Fatal("the loser's request goes on")
-			}
+			await.Receive(t, "the end of the loser's request", stopped)
 			requireAbsent(t, database, "loser-canary", "winner-canary")
 		})
 	}

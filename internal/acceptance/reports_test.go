@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -26,7 +27,7 @@ func TestBugReport2RecoveredAttemptFinishesLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
-			pair := replicas(t, settings{database: database, ack: 300 * time.Millisecond, tasks: writeTasks(t)})
+			pair := replicas(t, settings{database: database, ack: 2 * time.Second, tasks: writeTasks(t)}) // B acknowledges within it
 			finishA, finishB := make(chan struct{}), make(chan struct{})
 			for _, r := range pair {
 				r.fake.OnModel("primary", providertest.After(finishA, answer("a-canary-3391")))
@@ -44,7 +45,7 @@ func TestBugReport2RecoveredAttemptFinishesLate(t *testing.T) {
 			c.attemptBecomes(t, j.ID, 2, "RUNNING")
 
 			close(finishA)
-			until(t, "the usage of A's answer", func() bool { return c.job(t, j.ID).Attempts[0].Usage != nil })
+			await.Until(t, "the usage of A's answer", func() bool { return c.job(t, j.ID).Attempts[0].Usage != nil })
 			now := c.job(t, j.ID)
 			require.Equal(t, "RUNNING", now.State)
 			require.Equal(t, "CANCELLED", now.Attempts[0].State)
@@ -183,7 +184,7 @@ func TestBugReport4QueueEntryInsertedTwice(t *testing.T) {
 				_, err := db.ExecContext(t.Context(), `INSERT INTO river_job (args, kind, max_attempts, metadata, priority, queue, state)
 					SELECT args, kind, max_attempts, metadata, priority, queue, 'available' FROM river_job WHERE id = (SELECT min(id) FROM river_job)`)
 				require.NoError(t, err)
-				until(t, "all entries are worked on but those that are held", func() bool {
+				await.Until(t, "all entries are worked on but those that are held", func() bool {
 					return query(t, db, "SELECT count(*) FROM river_job WHERE state NOT IN ('running', 'completed')")[0][0] == "0" &&
 						query(t, db, "SELECT count(*) FROM river_job WHERE state = 'completed' AND id > (SELECT min(id) FROM river_job)")[0][0] != "0"
 				})

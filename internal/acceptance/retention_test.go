@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 )
 
@@ -43,7 +44,7 @@ func TestFinishedJobsAreRemovedWithTheirKeys(t *testing.T) {
 			}
 			_, err = db.ExecContext(t.Context(), "UPDATE jobs SET updated_at = "+ago+" WHERE id = '"+old.ID+"'") //nolint:gosec // the test's own
 			require.NoError(t, err)
-			until(t, "the job is removed", func() bool { return g.jobByKey(t, "old") == nil })
+			await.Until(t, "the job is removed", func() bool { return g.jobByKey(t, "old") == nil })
 
 			require.NotEqual(t, old.ID, g.create(t, intent("old")).ID, "the key makes a new job")
 			again := g.mutate(t, "createJob", createMutation, intent("young"))

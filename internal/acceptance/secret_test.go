@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
@@ -87,9 +88,10 @@ func TestNoSecretLeaves(t *testing.T) {
 listen: 127.0.0.1:0
 database: %q
 tasks: [%q]
+lease: 2m
 log: {level: debug, format: json}
 providers:
-  - {name: fake, kind: openai-compatible, base_url: %s, api_key_env: CANARY, callback_secret_env: CANARY_CALLBACK, ack_timeout: 500ms,
+  - {name: fake, kind: openai-compatible, base_url: %s, api_key_env: CANARY, callback_secret_env: CANARY_CALLBACK, ack_timeout: 2s,
      currency: EUR, models: [{name: primary, price_per_million: {input: 0.15, output: 0.60}}, {name: second}]}
 `, database, writeTasks(t), f.url), 0o600))
 			environ := []string{"CANARY=" + canaryKey, "CANARY_CALLBACK=" + canaryCallback}
@@ -190,7 +192,7 @@ func (p *process) reportEchoes(t *testing.T, j job) {
 	text, err := json.Marshal(map[string]any{"attemptId": j.last().ID, "outcome": "failed", "providerRequestId": both,
 		"error": map[string]string{"code": both, "message": "no: " + both}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/callbacks/fake", bytes.NewReader(text))
 	require.NoError(t, err)

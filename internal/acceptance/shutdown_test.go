@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -17,7 +18,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := fresh(t)
-			const bound = 3 * time.Second
+			const bound = 5 * time.Second // in which what is drained ends
 			f := startFake(t)
 			s := settings{database: database, url: f.url, places: 2, shutdown: bound, tasks: writeTasks(t)}
 			finish := make(chan struct{})
@@ -42,7 +43,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 
 			p.terminate(t)
 			asked := time.Now()
-			until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
+			await.Until(t, "not ready any more", func() bool { return p.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
 			require.Equal(t, http.StatusOK, p.getStatus(t, "/healthz"))
 			waiting = append(waiting, create(5)) // accepted, so it must be done by somebody
 			close(finish)
@@ -51,7 +52,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 			require.Equal(t, "SUCCEEDED", attempts[len(attempts)-1].State)
 			rest[event](t, watched.events, "jobEvents")
 			p.exits(t)
-			require.Less(t, time.Since(asked), bound+10*time.Second)
+			require.Less(t, time.Since(asked), bound+await.Patience)
 			left.brokenOff(t, "WebSocket") // it was told, before the process was gone
 			require.Len(t, f.sent(), 2, "it took no new work")
 
@@ -75,7 +76,7 @@ func TestTerminatedProcessDrainsAndLeavesTheRest(t *testing.T) {
 func TestOtherProcessGoesOnWhileOneDrains(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
-	s := settings{database: databases.DSN(t), url: f.url, places: 1, shutdown: 20 * time.Second, tasks: writeTasks(t)}
+	s := settings{database: databases.DSN(t), url: f.url, places: 1, shutdown: await.Patience, tasks: writeTasks(t)}
 	finish := make(chan struct{})
 	f.Enqueue(providertest.After(finish, answer("slow")))
 	first := s.serve(t)
@@ -83,7 +84,7 @@ func TestOtherProcessGoesOnWhileOneDrains(t *testing.T) {
 	f.arrives(t, 1)
 	next := first.create(t, variables{"idempotencyKey": "next", "task": "echo", "input": variables{}})
 	first.terminate(t)
-	until(t, "not ready any more", func() bool { return first.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
+	await.Until(t, "not ready any more", func() bool { return first.getStatus(t, "/readyz") == http.StatusServiceUnavailable })
 	require.Equal(t, "QUEUED", first.job(t, next.ID).State)
 
 	other := s.serve(t)

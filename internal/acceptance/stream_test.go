@@ -9,11 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // message is one thing that a stream brought: a response, or its end.
@@ -29,15 +30,7 @@ type stream struct{ messages chan message }
 // next waits for the next message.
 func (s *stream) next(t *testing.T) message {
 	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case m := <-s.messages:
-		return m
-	case <-late.C:
-		t.Fatalf("the stream brought nothing for %s", patience)
-		return message{}
-	}
+	return await.Receive(t, "the stream's next message", s.messages)
 }
 
 // item decodes the next message, which must be the value of the field.

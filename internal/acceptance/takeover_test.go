@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,8 @@ func TestTheProvenFallbackTakesOver(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
 			f := startFake(t)
-			g := settings{database: fresh(t), url: f.url, more: `
+			// What is presumed dead is found three times a lease.
+			g := settings{database: fresh(t), url: f.url, lease: 15 * time.Second, more: `
   - name: mortal
     kind: openai-compatible
     base_url: ` + f.url + `

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -40,17 +40,7 @@ func TestKilledBeforeTheWebhookWasTaken(t *testing.T) {
 				ids <- id
 			}))
 			t.Cleanup(receiver.Close)
-			next := func() string {
-				late := time.NewTimer(patience)
-				defer late.Stop()
-				select {
-				case id := <-ids:
-					return id
-				case <-late.C:
-					require.Fail(t, "nothing is delivered")
-					return ""
-				}
-			}
+			next := func() string { return await.Receive(t, "a delivery", ids) }
 
 			f := startFake(t)
 			f.Enqueue(providertest.OK())
@@ -61,7 +51,7 @@ func TestKilledBeforeTheWebhookWasTaken(t *testing.T) {
 			j := p.create(t, variables{"idempotencyKey": "k", "task": "echo", "input": variables{"text": "a"}, "callbackUrl": receiver.URL + "/hook"})
 			first := next()
 			db, _ := open(t, database)
-			until(t, "the refusal noted", func() bool { // else the entry is taken for a dead process's first, which takes minutes
+			await.Until(t, "the refusal noted", func() bool { // else the entry is taken for a dead process's first, which takes minutes
 				return query(t, db, "SELECT count(*) FROM river_job WHERE kind = 'webhook' AND state <> 'running'")[0][0] == "1"
 			})
 			p.kill(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/privacy"
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -179,11 +180,11 @@ func TestAClosedConnectionIsForgotten(t *testing.T) {
 		require.Len(t, b.keys.open, 1)
 		cancel()
 		<-ctx.Done()
-		require.Eventually(t, func() bool {
+		await.Until(t, "the connection is forgotten", func() bool {
 			b.keys.mu.Lock()
 			defer b.keys.mu.Unlock()
 			return len(b.keys.open) == 0
-		}, 10*time.Second, time.Millisecond)
+		})
 		b.reads.Store(0)
 		require.NoError(t, b.keys.look(t.Context()))
 		require.Zero(t, b.reads.Load(), "without open connections nothing is asked")

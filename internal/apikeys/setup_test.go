@@ -1,13 +1,9 @@
 package apikeys
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,20 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent"
-	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-var databases = pgtest.New(pgtest.Template(func(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
 
@@ -39,7 +28,7 @@ type testBundle struct {
 	store  *store.Store
 	client *ent.Client // counts
 	keys   *Keys
-	log    *buffer
+	log    *logtest.Buffer
 	reads  *atomic.Int64
 	writes *atomic.Int64
 	moved  *atomic.Int64 // how far the clock is ahead
@@ -48,14 +37,7 @@ type testBundle struct {
 // eachDatabase runs a test on SQLite and on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, b *testBundle)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		f(t, setup(t, "sqlite://"+filepath.Join(t.TempDir(), "docket.db")))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, setup(t, databases.DSN(t)))
-	})
+	databases.Each(t, func(t *testing.T, address string) { f(t, setup(t, address)) })
 }
 
 func setup(t *testing.T, address string) *testBundle {
@@ -63,8 +45,7 @@ func setup(t *testing.T, address string) *testBundle {
 	s, err := store.Open(t.Context(), address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	require.NoError(t, s.Migrate(t.Context()))
-	b := &testBundle{store: s, log: &buffer{}, reads: &atomic.Int64{}, writes: &atomic.Int64{}, moved: &atomic.Int64{}}
+	b := &testBundle{store: s, log: &logtest.Buffer{}, reads: &atomic.Int64{}, writes: &atomic.Int64{}, moved: &atomic.Int64{}}
 	name := dialect.SQLite
 	if s.Postgres() {
 		name = dialect.Postgres
@@ -111,21 +92,4 @@ func (b *testBundle) row(t *testing.T, id string) *ent.APIKey {
 	row, err := b.store.Client().APIKey.Get(viewer.NewSystemContext(t.Context()), id)
 	require.NoError(t, err)
 	return row
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,13 +12,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/logtest"
 )
 
 // program runs one command to its end.
 func runs(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	out, err := newBuffer(), newBuffer()
-	code = run(t.Context(), args, environ, out, err)
+	var out, err logtest.Buffer
+	code = run(t.Context(), args, environ, &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -152,9 +155,9 @@ func TestServesInAnEmptyFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	log, ended := newBuffer(), make(chan int, 1)
-	go func() { ended <- run(ctx, nil, []string{"DOCKET_LISTEN=127.0.0.1:0"}, newBuffer(), log) }()
-	ready := log.line(t, "docket is ready")
+	log, ended := &logtest.Buffer{}, make(chan int, 1)
+	go func() { ended <- run(ctx, nil, []string{"DOCKET_LISTEN=127.0.0.1:0"}, io.Discard, log) }()
+	ready := line(t, log, "docket is ready")
 	addr := regexp.MustCompile(`url=http://([^/]+)/`).FindStringSubmatch(ready)
 	require.NotNil(t, addr, ready)
 	require.Contains(t, ready, "tasks=2 targets=3")

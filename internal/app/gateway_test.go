@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
@@ -73,7 +75,7 @@ func TestRunsWithoutWhatLacksAKey(t *testing.T) {
 		`{"target":"demo/laser","reason":"FALLBACK","state":"SUCCEEDED","error":null}]`)
 
 	gemini := config.Provider{Name: "g", Kind: config.KindGemini, BaseURL: "https://api.example.com", APIKey: config.NewSecret("sk-0123456789ab"),
-		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "a:b"}}}
+		AckTimeout: await.Patience, IdleTimeout: await.Patience, TotalTimeout: await.Patience, MaxConcurrency: 1, Models: []config.Model{{Name: "a:b"}}}
 	wrong := *cfg
 	wrong.Providers = append(slices.Clone(cfg.Providers), gemini)
 	_, err = Start(t.Context(), &wrong, log)
@@ -106,7 +108,7 @@ func TestShowsItsCircuits(t *testing.T) {
 	fake.OnModel("m", providertest.Error(503, "down"))
 	cfg := defaults(t)
 	cfg.Providers = append(cfg.Providers, config.Provider{Name: "local", Kind: config.KindOpenAICompatible, BaseURL: url,
-		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}},
+		AckTimeout: await.Patience, IdleTimeout: await.Patience, TotalTimeout: await.Patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}},
 		CircuitBreaker: config.CircuitBreaker{Failures: 1, OpenFor: time.Hour}})
 	g := serve(t, cfg)
 	_, body := get(t, g.addr, "/metrics")
@@ -126,24 +128,15 @@ func TestIsNotReadyWhileItStops(t *testing.T) {
 	fake.OnModel("m", providertest.AckThenHold())
 	cfg := defaults(t)
 	cfg.Providers = append(cfg.Providers, config.Provider{Name: "local", Kind: config.KindOpenAICompatible, BaseURL: url,
-		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}}})
+		AckTimeout: await.Patience, IdleTimeout: await.Patience, TotalTimeout: await.Patience, MaxConcurrency: 1, Models: []config.Model{{Name: "m"}}})
 	g := serve(t, cfg)
-	g.bound = patience
+	g.bound = await.Patience
 	id := job(t, g.addr, "k", "local/m")
 	becomes(t, g.addr, id, `"state":"RUNNING"`)
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- g.stop() }()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for status := http.StatusOK; status != http.StatusServiceUnavailable; {
-		select {
-		case <-late.C:
-			require.Fail(t, "it stays ready")
-		default:
-		}
-		status, _ = get(t, g.addr, "/readyz")
-	}
+	await.Until(t, "it is not ready any more", g.unready(t))
 	status, _ := get(t, g.addr, "/healthz")
 	require.Equal(t, http.StatusOK, status, "it lives until it is drained")
 	require.Contains(t, query(t, g.addr, `query($id: ID!) { job(id: $id) { state } }`, map[string]any{"id": id}), "RUNNING")
@@ -165,15 +158,11 @@ func TestAnswersWhileALoadBalancerHasNotNoticed(t *testing.T) {
 	cfg := defaults(t)
 	cfg.ShutdownDelay = 8 * time.Second // the answer below comes within it, also on a loaded machine
 	g := serve(t, cfg)
-	g.bound = patience
+	g.bound = await.Patience
 	asked := time.Now()
 	stopped := make(chan error, 1)
 	go func() { stopped <- g.stop() }()
-	leaving := func() bool {
-		status, _ := get(t, g.addr, "/readyz")
-		return status == http.StatusServiceUnavailable
-	}
-	require.Eventually(t, leaving, patience, time.Millisecond)
+	await.Until(t, "it is not ready any more", g.unready(t))
 	require.Contains(t, job(t, g.addr, "k", ""), "job_", "what comes now is taken too")
 	require.NoError(t, <-stopped)
 	require.GreaterOrEqual(t, time.Since(asked), cfg.ShutdownDelay)
@@ -210,21 +199,14 @@ func TestStreamsEndWhenItStops(t *testing.T) {
 // A process that cannot be reached is not to live on as if it served.
 func TestEndsWithAnErrorWhenItDoesNotListenAnyMore(t *testing.T) {
 	t.Parallel()
-	log := newBuffer()
+	log := &logtest.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	g, err := Start(t.Context(), defaults(t), logger)
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- (&program{}).wait(t.Context(), g, logger) }()
 	require.NoError(t, g.listener.Close())
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case err = <-ended:
-		require.ErrorIs(t, err, net.ErrClosed)
-	case <-late.C:
-		require.Fail(t, "it lives on")
-	}
+	require.ErrorIs(t, await.Receive(t, "its end", ended), net.ErrClosed)
 	require.False(t, g.ready.Load())
 	require.Contains(t, log.String(), "level=ERROR")
 }

@@ -123,7 +123,7 @@ func TestTokenModeListensAnywhereAndStartsWithoutTheIssuer(t *testing.T) {
 		require.Contains(t, string(body), want.says)
 		require.NotContains(t, g.log.String(), token)
 	}
-	g.log.line(t, "the keys of auth.jwt.issuer cannot be fetched")
+	line(t, g.log, "the keys of auth.jwt.issuer cannot be fetched")
 
 	cfg.Auth.JWT.Algorithms = []string{"HS256"}
 	_, err = Start(t.Context(), cfg, slog.New(slog.DiscardHandler))

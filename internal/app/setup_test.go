@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,56 +21,28 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/logtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long tests wait for what is meant to happen soon.
-const patience = time.Minute
-
 // client keeps no connection, so that none is left when the tests end.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// buffer may be written to and read at once. It tells of every line.
-type buffer struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	lines chan string
-}
-
-func newBuffer() *buffer { return &buffer{lines: make(chan string, 10_000)} }
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for line := range strings.Lines(string(p)) {
-		b.lines <- line
-	}
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// line waits for a line that holds the text.
-func (b *buffer) line(t *testing.T, text string) string {
+// line waits for a line of the log that holds the text.
+func line(t *testing.T, log *logtest.Buffer, text string) (found string) {
 	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for {
-		select {
-		case l := <-b.lines:
-			if strings.Contains(l, text) {
-				return l
-			}
-		case <-late.C:
-			require.Failf(t, "no such line", "%q in:\n%s", text, b)
+	await.Until(t, fmt.Sprintf("a line with %q", text), func() bool {
+		lines := log.Lines()
+		i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
+		if i >= 0 {
+			found = lines[i]
 		}
-	}
+		return i >= 0
+	}, log.String)
+	return found
 }
 
 // unproved is the built-in configuration, with a new database of the test's own and any port.
@@ -109,7 +83,7 @@ func defaults(t *testing.T) *config.Config {
 // serve runs a gateway until the test ends.
 func serve(t *testing.T, cfg *config.Config) *running {
 	t.Helper()
-	log := newBuffer()
+	log := &logtest.Buffer{}
 	g, err := Start(t.Context(), cfg, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err, log.String())
 	r := &running{Gateway: g, addr: g.Addr(), log: log}
@@ -127,9 +101,17 @@ type running struct {
 	*Gateway
 
 	addr  string
-	log   *buffer
+	log   *logtest.Buffer
 	bound time.Duration // of stop
 	stop  func() error
+}
+
+func (r *running) unready(t *testing.T) func() bool {
+	t.Helper()
+	return func() bool {
+		status, _ := get(t, r.addr, "/readyz")
+		return status == http.StatusServiceUnavailable
+	}
 }
 
 // get returns the status and the body.
@@ -191,20 +173,11 @@ func job(t *testing.T, addr, key, target string) string {
 // becomes waits until the job's document holds the text.
 func becomes(t *testing.T, addr, id, text string) {
 	t.Helper()
-	late, look := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
-	defer late.Stop()
-	defer look.Stop()
-	for {
-		got := query(t, addr, `query($id: ID!) { job(id: $id) { state result attempts { target reason state error { code } } } }`, map[string]any{"id": id})
-		if strings.Contains(got, text) {
-			return
-		}
-		select {
-		case <-look.C:
-		case <-late.C:
-			require.Failf(t, "the job does not get there", "%s\nwants %s", got, text)
-		}
-	}
+	var got string
+	await.Until(t, "the job becomes "+text, func() bool {
+		got = query(t, addr, `query($id: ID!) { job(id: $id) { state result attempts { target reason state error { code } } } }`, map[string]any{"id": id})
+		return strings.Contains(got, text)
+	}, func() string { return got })
 }
 
 // write makes a file under dir.

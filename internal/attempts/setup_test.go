@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -20,26 +18,16 @@ import (
 	"github.com/docket-gateway/docket/internal/attempts"
 	"github.com/docket-gateway/docket/internal/dispatch"
 	"github.com/docket-gateway/docket/internal/jobs"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
-
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}
 
 // testBundle is a service on a database of its own. Its queue only takes entries.
 type testBundle struct {
@@ -51,21 +39,12 @@ type testBundle struct {
 
 func eachDatabase(t *testing.T, f func(t *testing.T, b *testBundle)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		f(t, setupSQLite(t))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, setup(t, databases.DSN(t)))
-	})
+	databases.Each(t, func(t *testing.T, address string) { f(t, setup(t, address)) })
 }
 
 func setupSQLite(t *testing.T) *testBundle {
 	t.Helper()
-	address := "sqlite://" + filepath.Join(t.TempDir(), "docket.db")
-	require.NoError(t, migrateTo(address))
-	return setup(t, address)
+	return setup(t, databases.SQLite(t))
 }
 
 func setup(t *testing.T, address string) *testBundle {

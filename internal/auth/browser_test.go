@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/web/webtest"
 )
 
@@ -56,11 +57,11 @@ func TestBrowserOnAnotherOriginReachesNothing(t *testing.T) {
 
 	p := webtest.Open(t, elsewhere.URL+"/")
 	p.Until(`document.title === "tried"`)
-	require.Eventually(t, func() bool {
+	await.Until(t, "the browser tries all of it", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(asked) >= len(tries)
-	}, webtest.Deadline/2, webtest.Deadline/1000)
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	require.Subset(t, asked, tries, "the browser did not try everything, so nothing is proved")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 const app = "https://app.example.com"
@@ -98,11 +100,11 @@ func TestHandshakesOfAnAllowedOriginPass(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "websocket")
-			require.Equal(t, want && LoopbackHost(host), g.CheckOrigin(r), "%s at %s: dev mode stays on loopback", origin, host)
+			require.Equal(t, want && loopback.Host(host), g.CheckOrigin(r), "%s at %s: dev mode stays on loopback", origin, host)
 			w := httptest.NewRecorder()
 			called := false
 			g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true })).ServeHTTP(w, r)
-			require.Equal(t, want && LoopbackHost(host), called)
+			require.Equal(t, want && loopback.Host(host), called)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/docket-gateway/docket/internal/loopback"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -61,7 +62,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 // Open is for what anybody may see: it refuses other sites and hosts as Handler does, and asks for no credentials.
 func (g *Guard) Open(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.local && !LoopbackHost(r.Host) {
+		if g.local && !loopback.Host(r.Host) {
 			refuse(w, r, http.StatusForbidden, CodeForbidden, "this server answers on loopback names only")
 			return
 		}
@@ -87,7 +88,7 @@ func (g *Guard) Operators(next http.Handler) http.Handler {
 // CheckOrigin is for a WebSocket upgrader: it refuses handshakes that a browser makes for another origin. Clients that
 // are no browsers send no Origin and pass.
 func (g *Guard) CheckOrigin(r *http.Request) bool {
-	return (!g.local || LoopbackHost(r.Host)) && g.sameOrigin(r)
+	return (!g.local || loopback.Host(r.Host)) && g.sameOrigin(r)
 }
 
 // Init authenticates a WebSocket by the payload of its connection_init: {"Authorization": "Bearer …"}, the key in any

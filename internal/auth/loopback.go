@@ -61,19 +61,3 @@ func requireLoopback(ctx context.Context, listen string, resolve lookup) error {
 	}
 	return nil
 }
-
-// LoopbackHost reports whether a host, with a port or without, names this machine. After DNS rebinding a Host header holds the
-// attacker's name, whatever that resolves to.
-func LoopbackHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	} else {
-		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}

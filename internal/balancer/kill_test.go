@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 const invalidInput = "InvalidInput"
@@ -148,7 +150,7 @@ func lostAfterCommit(t *testing.T, b *running, replicas []*replica) {
 	before, had, others := b.jobs(t), chosen.count(), other.count()
 	chosen.loseAnswers()
 	answer := send(t, b, key, encode(createDocument, intent(key, nil)))
-	until(t, "it has answered into the void", func() bool {
+	await.Until(t, "it has answered into the void", func() bool {
 		all := chosen.requests()
 		return len(all) > had && all[len(all)-1].lost > 0
 	})
@@ -173,7 +175,7 @@ func largeInput(t *testing.T, b *running, replicas []*replica) {
 	require.NoError(t, chosen.process.Signal(syscall.SIGSTOP))
 	body := encode(createDocument, intent(key, variables{"input": variables{"text": text}}))
 	answer := send(t, b, key, body)
-	until(t, "all of it is sent", func() bool {
+	await.Until(t, "all of it is sent", func() bool {
 		all := chosen.requests()
 		return len(all) > had && all[len(all)-1].sent > len(body)
 	})
@@ -201,13 +203,13 @@ func silence(t *testing.T, b *running, replicas []*replica) {
 	require.NoError(t, chosen.process.Signal(syscall.SIGCONT))
 	require.Greater(t, other.count(), others)
 	if err != nil { // the machine is so busy that the other one was given up too: its client asks again
-		until(t, "an answer", func() bool {
+		await.Until(t, "an answer", func() bool {
 			got, err = b.try(t.Context(), encode(createDocument, intent(key, nil)), key)
 			return err == nil
 		})
 	}
 	require.Equal(t, key, got.Data.CreateJob.Job.IdempotencyKey)
-	until(t, "it has done what it was asked", func() bool { return chosen.under() == 0 })
+	await.Until(t, "it has done what it was asked", func() bool { return chosen.under() == 0 })
 	require.Equal(t, before+1, chosen.direct().jobs(t))
 }
 
@@ -220,7 +222,7 @@ func withoutKey(t *testing.T, b *running, replicas []*replica) {
 	}
 	answer := send(t, b, "", encode(createDocument, intent(key, nil)))
 	chosen, other := replicas[0], replicas[1]
-	until(t, "one has answered into the void", func() bool {
+	await.Until(t, "one has answered into the void", func() bool {
 		for i, r := range replicas {
 			if all := r.requests(); len(all) > before[i] && all[len(all)-1].lost > 0 {
 				chosen, other = r, replicas[1-i]
@@ -300,11 +302,11 @@ func subscribersMove(t *testing.T, b *running, replicas []*replica) {
 			}
 			cancel() // it came to the other one
 			<-s.done //nolint:errcheck // it was cancelled
-			until(t, "it is gone", func() bool { return other.under() == 0 })
+			await.Until(t, "it is gone", func() bool { return other.under() == 0 })
 		}
 	}
 	for name, s := range subscribers {
-		until(t, "the first event over "+name, func() bool { return s.after() > 0 })
+		await.Until(t, "the first event over "+name, func() bool { return s.after() > 0 })
 	}
 	chosen.kill(t)
 	for name, s := range subscribers {
@@ -355,14 +357,14 @@ func drains(t *testing.T, b *running, replicas []*replica) {
 	}
 	defer users.Wait()
 	defer cancel()
-	until(t, "both are used", func() bool { return replicas[0].count() > 5 && replicas[1].count() > 5 })
+	await.Until(t, "both are used", func() bool { return replicas[0].count() > 5 && replicas[1].count() > 5 })
 
 	if strings.HasSuffix(b.file, "nginx.conf") {
 		b.reload(t, "server "+leaving.addr+" ", "server "+leaving.addr+" down ")
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
 	} else {
 		require.NoError(t, leaving.process.Signal(syscall.SIGTERM))
-		until(t, "its health check fails", func() bool {
+		await.Until(t, "its health check fails", func() bool {
 			return strings.Contains(b.log(t), "Server docket/"+leaving.name+" is DOWN, reason: Layer7 wrong status, code: 503")
 		})
 	}
@@ -370,7 +372,7 @@ func drains(t *testing.T, b *running, replicas []*replica) {
 		t.Helper()
 		for user := range served {
 			at := served[user].Load()
-			until(t, "everybody is served", func() bool { return served[user].Load() >= at+2 })
+			await.Until(t, "everybody is served", func() bool { return served[user].Load() >= at+2 || t.Failed() })
 		}
 	}
 	more()
@@ -392,5 +394,5 @@ func (b *running) reload(t *testing.T, from, to string) {
 	started := strings.Count(b.log(t), ": start worker process ")
 	require.Positive(t, started)
 	require.NoError(t, b.cmd.Process.Signal(syscall.SIGHUP))
-	until(t, "the old workers end", func() bool { return strings.Count(b.log(t), " exited with code 0") >= started })
+	await.Until(t, "the old workers end", func() bool { return strings.Count(b.log(t), " exited with code 0") >= started })
 }

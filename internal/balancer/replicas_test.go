@@ -14,12 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/program"
 )
-
-// patience bounds one wait. It is far above what a wait takes, since several tests share few cores.
-const patience = 60 * time.Second
 
 var databases = pgtest.New()
 
@@ -117,7 +115,7 @@ func ensure(t *testing.T, all []*replica) {
 	t.Helper()
 	path, err := built()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	var wait sync.WaitGroup
 	errs := make([]error, len(all))
@@ -147,22 +145,6 @@ func (r *replica) kill(t *testing.T) {
 // direct is the replica without the balancer.
 func (r *replica) direct() client { return client{r.process.URL} }
 
-// until polls the condition, and fails the test if it does not come true.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for !condition() {
-		select {
-		case <-again.C:
-		case <-late.C:
-			t.Fatalf("waited %s in vain: %s", patience, what)
-		}
-	}
-}
-
 // listensPastAPooler looks at what the replicas' connections were last used for, by the names that the configuration gives
 // them: a transaction pooler would take what is notified from those that are pooled.
 func listensPastAPooler(t *testing.T, database string) {
@@ -176,6 +158,6 @@ func listensPastAPooler(t *testing.T, database string) {
 		return n
 	}
 	// The bus and the queue, of each.
-	until(t, "all listen directly", func() bool { return listening("direct") == 4 })
+	await.Until(t, "all listen directly", func() bool { return listening("direct") == 4 })
 	require.Zero(t, listening("pooled"))
 }

@@ -3,7 +3,6 @@ package balancer
 import (
 	"bytes"
 	"context"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -11,13 +10,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
+	"github.com/docket-gateway/docket/internal/logtest"
 )
 
 // kind is one of the two programs, with the configuration that is shipped for it.
@@ -97,7 +97,7 @@ type running struct {
 	cmd    *exec.Cmd
 	dir    string
 	file   string
-	output *safeBuffer
+	output *logtest.Buffer
 }
 
 func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running {
@@ -105,7 +105,7 @@ func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running
 	path, err := k.find()
 	require.NoError(t, err)
 	listen, dir := freeAddress(t), t.TempDir()
-	b := &running{client: client{"http://" + listen}, kind: k, dir: dir, file: k.fill(t, dir, listen, replicas, pairs...), output: &safeBuffer{}}
+	b := &running{client: client{"http://" + listen}, kind: k, dir: dir, file: k.fill(t, dir, listen, replicas, pairs...), output: &logtest.Buffer{}}
 	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), path, k.run(b.file, dir)...)
 	b.cmd.Stdout, b.cmd.Stderr = b.output, b.output
 	require.NoError(t, b.cmd.Start())
@@ -121,7 +121,7 @@ func (k kind) start(t *testing.T, replicas []*replica, pairs ...string) *running
 			t.Logf("what %s says:\n%s", k.file, b.log(t))
 		}
 	})
-	until(t, "the balancer listens", func() bool {
+	await.Until(t, "the balancer listens", func() bool {
 		select {
 		case <-exited:
 			t.Fatalf("the balancer ended:\n%s", b.log(t))
@@ -146,25 +146,6 @@ func (b *running) log(t *testing.T) string {
 		}
 	}
 	return all
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-var _ io.Writer = (*safeBuffer)(nil)
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 func TestProgramsAcceptTheShippedFilesAndTheirCheckMeansSomething(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/program"
 )
 
@@ -134,7 +135,7 @@ providers:
 
 func runGateway(b *testing.B, path, config string) *program.Process {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.Context(), await.Patience)
 	defer cancel()
 	p, err := program.Start(ctx, program.Command{Path: path, Dir: b.TempDir(), Args: []string{"serve", "--config", config}})
 	require.NoError(b, err)

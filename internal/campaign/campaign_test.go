@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/campaign/verify"
 )
 
@@ -235,9 +236,9 @@ func (c *campaign) summary(t *testing.T) {
 
 func (c *campaign) patience() time.Duration {
 	if c.sabotaged {
-		return patience / 8
+		return 15 * time.Second // for what may never come
 	}
-	return patience
+	return await.Patience
 }
 
 // until polls. If the condition does not come true, that is for verify to judge where a guard is out of work, and fails the

@@ -31,9 +31,6 @@ var (
 	guardsFlag  = flag.String("campaign.guards", "I5", "names of the guards to put out of work, separated by commas, or all")
 )
 
-// patience bounds one wait. It is far above what a wait takes.
-const patience = 2 * time.Minute
-
 // databases only stops what was started: the campaign's clusters are its own, since it kills them.
 var databases = pgtest.New()
 

@@ -1,7 +1,7 @@
 // Package config reads Docket's configuration: the built-in defaults, then one optional YAML file, then the environment.
 // It is strict, because a key that is silently ignored is a setting that somebody believes in.
 //
-// It imports nothing of this module; internal/app maps it to what the other packages take.
+// It imports nothing of this module but internal/loopback; internal/app maps it to what the other packages take.
 package config
 
 import "time"

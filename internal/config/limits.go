@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 func (l *loader) limits(c Limits) {
@@ -49,7 +51,7 @@ func badOrigin(o string) string {
 		return "must be an origin such as https://app.example.com"
 	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(o, "#"):
 		return "must hold no user, path, query or fragment, nor a / at its end"
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Host(u.Host)):
 		return "must be https except on loopback"
 	case o != strings.ToLower(o) || strings.ContainsFunc(o, func(r rune) bool { return r > '~' }):
 		return "must be in lower case, and its host in ASCII (xn--...), as browsers send it"

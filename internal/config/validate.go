@@ -3,13 +3,14 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 const (
@@ -238,19 +239,9 @@ func (l *loader) baseURL(path, raw string) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		l.problem(path, "must not hold a query or fragment")
 	case u.Scheme == "https":
-	case u.Scheme != "http" || !loopback(u.Hostname()):
+	case u.Scheme != "http" || !loopback.Host(u.Host):
 		l.problem(path, "must be https except on loopback")
 	}
-}
-
-// loopback reports whether a URL's host is this machine. Names other than localhost are not resolved: what they
-// resolve to may change.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 func (l *loader) model(path string, m Model) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
@@ -61,7 +62,7 @@ func (p *process) entry(t *testing.T) *rivertype.JobRow {
 
 func (p *process) entryBecomes(t *testing.T, want rivertype.JobState) {
 	t.Helper()
-	poll(t, func() bool { return p.entry(t).State == want }, func() string { return "the entry is " + string(p.entry(t).State) })
+	await.Until(t, "the entry is "+string(want), func() bool { return p.entry(t).State == want }, func() string { return string(p.entry(t).State) })
 }
 
 func TestCancelsAtTheProviderWhatNobodyIsAt(t *testing.T) {
@@ -123,7 +124,7 @@ func TestACancellationWaitsForAProcessThatKnowsTheProvider(t *testing.T) {
 		other := newScript(nil)
 		stranger := start(t, address, options{script: other, registry: scripted(t, other, providers.Config{Name: "other"})})
 		stranger.entryBecomes(t, rivertype.JobStateRetryable)
-		require.NoError(t, stranger.stop(patience))
+		require.NoError(t, stranger.stop(await.Patience))
 		p.work(t)
 		_, err = p.queue.client.JobRetry(t.Context(), p.entry(t).ID)
 		require.NoError(t, err)

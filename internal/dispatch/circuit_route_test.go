@@ -1,12 +1,14 @@
 package dispatch
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -25,7 +27,8 @@ func (p *process) trip(t *testing.T, target string) {
 // circuit waits for the state of a target's circuit: 0 closed, 1 half-open, 2 open.
 func (p *process) circuit(t *testing.T, target string, want int) {
 	t.Helper()
-	poll(t, func() bool { return p.d.Circuits()[target] == want }, func() string { return "the circuit is not as wanted" })
+	await.Until(t, fmt.Sprintf("the circuit of %s is %v", target, want), func() bool { return p.d.Circuits()[target] == want },
+		func() string { return fmt.Sprint(p.d.Circuits()[target]) })
 }
 
 // requireRefused looks at an attempt that was not sent.
@@ -148,7 +151,7 @@ func TestATrialThatEndsWithoutAWordGivesItsPermitBack(t *testing.T) {
 				return &faulty{Jobs: j, before: func() {
 					if !refused { // cancelled by its owner just before the mark
 						refused = true
-						_, err := p.CancelAttempt(p.ann, signal(t, first, "attempt"), nil)
+						_, err := p.CancelAttempt(p.ann, await.Receive(t, "attempt", first), nil)
 						require.NoError(t, err)
 					}
 				}}
@@ -249,7 +252,7 @@ func TestAHedgeGoesOnWhereTheCircuitIsOpen(t *testing.T) {
 
 func TestACircuitBreakerCanBeOff(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{script: newScript(func(*call) providers.Outcome { return no(false) })})
+	p := start(t, databases.SQLite(t), options{script: newScript(func(*call) providers.Outcome { return no(false) })})
 	for range 10 {
 		_, a := p.create(t, "single")
 		require.NotNil(t, p.becomes(t, a.ID, attempt.StateFAILED).SentAt)

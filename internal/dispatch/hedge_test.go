@@ -9,6 +9,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/providers"
@@ -37,10 +38,10 @@ func TestHedgesAfterSilenceAndTellsTheLoserToStop(t *testing.T) {
 
 		close(release)
 		p.becomes(t, hedge.ID, attempt.StateSUCCEEDED)
-		signal(t, loser, "end of the loser")
+		await.Receive(t, "end of the loser", loser)
 		require.Equal(t, attempt.StateSUPERSEDED, p.attempt(t, a.ID).State)
 		require.Equal(t, hedge.ID, *p.job(t, j.ID).CompletedByID)
-		require.NoError(t, p.stop(patience))
+		require.NoError(t, p.stop(await.Patience))
 		require.Equal(t, attempt.StateSUPERSEDED, p.attempt(t, a.ID).State)
 		p.script.once(t, a.ID, hedge.ID)
 	})
@@ -167,7 +168,7 @@ func TestTheRouteComesToWhatTurnedAHedgeAway(t *testing.T) {
 		})})
 		p.trip(t, "fake/b")
 		j, a := p.create(t, "race")
-		poll(t, func() bool { return len(p.attempts(t, j.ID)) == 3 }, func() string { return "both fallbacks are not hedged at" })
+		await.Until(t, "both fallbacks are hedged at", func() bool { return len(p.attempts(t, j.ID)) == 3 })
 		as := p.attempts(t, j.ID)
 		p.requireRefused(t, as[1].ID)
 		p.becomes(t, as[2].ID, attempt.StateFAILED)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -27,7 +28,7 @@ func TestBoundsRequestsInFlight(t *testing.T) {
 			}
 			return held(release)(c)
 		})
-		p := start(t, address, options{lease: 2500 * time.Millisecond, script: s, places: 2})
+		p := start(t, address, options{script: s, places: 2})
 		var ids []string
 		for range 5 {
 			_, a := p.create(t, "single")
@@ -44,7 +45,7 @@ func TestBoundsRequestsInFlight(t *testing.T) {
 			}
 			return running, waiting
 		}
-		poll(t, func() bool { r, w := states(); return r == 2 && w == 3 }, func() string { return "not 2 run and 3 wait" })
+		await.Until(t, "2 run and 3 wait", func() bool { r, w := states(); return r == 2 && w == 3 })
 		close(release)
 		for _, id := range ids {
 			p.becomes(t, id, attempt.StateSUCCEEDED)
@@ -137,7 +138,7 @@ func TestAnAttemptWaitsForTheProcessThatKnowsItsProvider(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
 		release := make(chan struct{})
-		p := start(t, address, options{lease: shortLease, places: 1, script: newScript(held(release))})
+		p := start(t, address, options{places: 1, script: newScript(held(release))})
 		s := newScript(nil)
 		other := start(t, address, options{lease: shortLease, script: s, idle: true, registry: scripted(t, s, providers.Config{Name: "other"})})
 		_, first := p.create(t, "single")
@@ -167,9 +168,9 @@ func TestAnAttemptFromTheRestIsMovedToItsProvidersQueue(t *testing.T) {
 		}
 		p.exec(t, "UPDATE river_job SET queue = '"+restQueue+"'")
 		p.work(t)
-		poll(t, func() bool {
+		await.Until(t, "none waits for a place in the queue for the rest", func() bool {
 			return p.number(t, "SELECT count(*) FROM river_job WHERE queue = '"+restQueue+"' AND finalized_at IS NULL") == 0
-		}, func() string { return "they wait for a place in the queue for the rest" })
+		})
 		close(release)
 		for _, id := range ids {
 			p.becomes(t, id, attempt.StateSUCCEEDED)

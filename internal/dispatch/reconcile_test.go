@@ -12,6 +12,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/tracecontext"
 	"github.com/docket-gateway/docket/providers"
@@ -136,7 +137,7 @@ func TestADefiniteNoByHandleLetsTheRouteGoOn(t *testing.T) {
 		j, a := p.lost(t, "route", "handle-1")
 		p.work(t) // the loop itself asks
 		p.becomes(t, a.ID, attempt.StateFAILED)
-		poll(t, func() bool { return p.job(t, j.ID).State == job.StateSUCCEEDED }, func() string { return "the route does not go on" })
+		await.Until(t, "the route goes on", func() bool { return p.job(t, j.ID).State == job.StateSUCCEEDED })
 		require.Equal(t, "fake/b", p.attempts(t, j.ID)[1].Target)
 		p.script.once(t, p.attempts(t, j.ID)[1].ID)
 	})
@@ -274,7 +275,7 @@ func TestARefusedResendSaysNothingOfTheFirstRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(func(*call) providers.Outcome { return tc.out })
-			p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
+			p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
 			j, a := p.lost(t, "single", "")
 			p.reconciled(t)
 			s.once(t) // its worker may still listen
@@ -332,7 +333,7 @@ func TestOneOfManyProcessesResends(t *testing.T) {
 func TestSendsNothingUnlessTheQuestionIsCommitted(t *testing.T) {
 	t.Parallel()
 	s := newScript(nil)
-	p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent),
+	p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent),
 		wrap: func(j Jobs) Jobs { return unasked{j} }})
 	_, a := p.lost(t, "single", "")
 	p.later(t, a)
@@ -366,7 +367,7 @@ func TestAResendStopsWhenItsAttemptIsSettled(t *testing.T) {
 		s.next(t)
 		_, err := p.CancelAttempt(p.ann, a.ID, nil)
 		require.NoError(t, err)
-		signal(t, ended, "end of the re-send")
+		await.Receive(t, "end of the re-send", ended)
 		p.d.requests.Wait()
 		require.Equal(t, attempt.StateCANCELLED, p.attempt(t, a.ID).State)
 		require.Empty(t, p.job(t, j.ID).Result)
@@ -401,7 +402,7 @@ func TestAnOutageIsNotFollowedByAFlood(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := newScript(func(c *call) providers.Outcome { c.until(release); return ok() })
-	p := start(t, sqliteAddress(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
+	p := start(t, databases.SQLite(t), options{idle: true, script: s, registry: configured(t, s, idempotent)})
 	for range questionsAtOnce + 3 {
 		_, a := p.lost(t, "single", "")
 		p.later(t, a)

@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 )
 
 func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
@@ -16,7 +18,7 @@ func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
 	cluster := pgtest.StartFor(t)
 	address, err := cluster.CreateDatabase(t.Context(), "docket")
 	require.NoError(t, err)
-	require.NoError(t, migrateTo(address))
+	require.NoError(t, storetest.Migrate(address))
 	release, away := make(chan struct{}), make(chan struct{}, 1)
 	p := start(t, address, options{script: newScript(held(release)), wrap: func(j Jobs) Jobs {
 		return &seesErrors{Jobs: j, away: away}
@@ -27,15 +29,15 @@ func TestAnAnswerSurvivesARestartOfTheDatabase(t *testing.T) {
 	require.NoError(t, cluster.Kill())
 	// A backend can outlive the server's first process for a moment: none of the pool's may be used again.
 	p.store.Pool().Reset()
-	poll(t, func() bool { return p.store.Ping(t.Context()) != nil }, func() string { return "the database still answers" })
+	await.Until(t, "the database is gone", func() bool { return p.store.Ping(t.Context()) != nil })
 	close(release) // the provider answers while nobody can write it down
-	signal(t, away, "failed write")
+	await.Receive(t, "failed write", away)
 	require.NoError(t, cluster.Restart(t.Context()))
 
-	poll(t, func() bool {
+	await.Until(t, "the answer is written", func() bool {
 		found, err := p.store.Client().Attempt.Get(p.sys, a.ID)
 		return err == nil && found.State == attempt.StateSUCCEEDED
-	}, func() string { return "the answer is lost" })
+	})
 	require.JSONEq(t, good, string(p.job(t, j.ID).Result))
 
 	_, b := p.create(t, "single") // and work goes on

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -17,7 +18,7 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
 		p := start(t, address, options{idle: true})
-		due := time.Now().Add(700 * time.Millisecond)
+		due := time.Now().Add(1500 * time.Millisecond)
 		var entry int64
 		require.NoError(t, p.store.Tx(p.sys, func(tx *store.Tx) (err error) {
 			entry, err = p.queue.Enqueue(p.sys, tx, "att_nobody", "fake/a", due)
@@ -27,8 +28,7 @@ func TestAnEntryIsMadeAvailableWhenItIsDue(t *testing.T) {
 		require.NoError(t, err)
 		require.WithinDuration(t, due, row.ScheduledAt, time.Millisecond, "River's scheduler knows when")
 		require.Equal(t, 1, p.number(t, "SELECT count(*) FROM river_job WHERE state = 'scheduled'"))
-		poll(t, func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE state = 'available'") == 1 },
-			func() string { return "the entry is not made available" })
+		await.Until(t, "the entry is made available", func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE state = 'available'") == 1 })
 		require.False(t, time.Now().Before(due))
 	})
 }
@@ -83,7 +83,7 @@ func TestRiversSchedulerStandsBehindAProcessThatDied(t *testing.T) {
 		gone := start(t, address, options{script: newScript(func(*call) providers.Outcome { return no(true) })})
 		j, a := gone.create(t, "later")
 		gone.becomes(t, a.ID, attempt.StateFAILED)
-		require.NoError(t, gone.stop(patience))
+		require.NoError(t, gone.stop(await.Patience))
 		retry := gone.attempts(t, j.ID)[1]
 		require.Nil(t, retry.SentAt)
 		sent := make(chan time.Time, 1)

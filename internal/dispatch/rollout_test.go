@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/providers"
@@ -28,11 +29,11 @@ func (p *process) passes(t *testing.T) {
 		last, err = p.queue.EnqueueUnserved(p.sys, tx, "att_nobody", "fake/a", time.Now())
 		return err
 	}))
-	poll(t, func() bool {
+	await.Until(t, "the queue for the rest runs empty", func() bool {
 		row, err := p.queue.client.JobGet(t.Context(), last)
 		require.NoError(t, err)
 		return row.FinalizedAt != nil && p.number(t, "SELECT count(*) FROM river_job WHERE queue = '"+restQueue+"' AND finalized_at IS NULL") == 0
-	}, func() string { return "the queue for the rest does not run empty" })
+	})
 }
 
 // TestAnAttemptStartedWhereItsProviderIsNotKnownIsSentByAnotherProcess: both processes are well, and the one that knows the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -59,7 +60,7 @@ func (s *script) requests() []string {
 // next waits for the next request.
 func (s *script) next(t *testing.T) *call {
 	t.Helper()
-	return signal(t, s.calls, "request")
+	return await.Receive(t, "request", s.calls)
 }
 
 // once requires that each of the requests was sent once, and nothing else.

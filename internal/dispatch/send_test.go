@@ -11,14 +11,14 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/require"
 
-	"bytes"
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/providers"
-	"sync"
 )
 
 func TestOneEntryIsOneLeaseIsOneRequest(t *testing.T) {
@@ -153,7 +153,7 @@ func TestSendsNothingUnlessTheMarkIsKnownToBeWritten(t *testing.T) {
 					return &brokenMark{Jobs: j, written: written, first: first, marks: &marks}
 				}})
 				_, a := p.create(t, "single")
-				signal(t, first, "mark")
+				await.Receive(t, "mark", first)
 				if written {
 					a = p.becomes(t, a.ID, attempt.StateUNKNOWN)
 					require.Equal(t, jobs.CodeWorkerLost, *a.ErrorCode)
@@ -204,42 +204,24 @@ func TestACancellationJustBeforeSendingIsNoAlarm(t *testing.T) {
 				var p *process
 				var a *ent.Attempt
 				created, cancelled := make(chan struct{}), make(chan error, 1)
-				log := &lines{}
+				log := &logtest.Buffer{}
 				p = start(t, address, options{log: log, idle: true, wrap: func(j Jobs) Jobs {
 					return &faulty{Jobs: j, before: func() { <-created; cancelled <- cancel(p, a) }}
 				}})
 				_, a = p.create(t, "single")
 				close(created)
 				p.work(t)
-				require.NoError(t, signal(t, cancelled, "cancellation"))
+				require.NoError(t, await.Receive(t, "cancellation", cancelled))
 				p.drained(t)
 				require.Equal(t, attempt.StateCANCELLED, p.attempt(t, a.ID).State)
 				require.Nil(t, p.attempt(t, a.ID).SentAt)
 				require.Empty(t, p.script.requests())
-				require.NoError(t, p.stop(patience))
+				require.NoError(t, p.stop(await.Patience))
 				require.NotContains(t, log.String(), "level=WARN")
 				require.NotContains(t, log.String(), "level=ERROR")
 			})
 		})
 	}
-}
-
-// lines is a log that a test reads.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func TestAPanicAfterTheMarkIsUnknown(t *testing.T) {
@@ -315,10 +297,11 @@ func TestAStalledWorkerDoesNotRefuseForAnother(t *testing.T) {
 		t.Helper()
 		release := make(chan struct{})
 		defer close(release)
-		p := start(t, address, options{lease: 500 * time.Millisecond, script: newScript(held(release)), idle: true})
+		p := start(t, address, options{script: newScript(held(release)), idle: true})
 		_, a := p.create(t, "single")
 		stalled, err := p.Take(t.Context(), a.ID, *a.QueueEntry)
 		require.NoError(t, err)
+		p.exec(t, "UPDATE attempts SET lease_expires_at = "+p.store.Now(-time.Minute))
 		p.work(t)
 		p.becomes(t, a.ID, attempt.StateRUNNING)
 		require.ErrorIs(t, p.Refuse(t.Context(), stalled, jobs.Failure{Code: "NO", Message: "no"}), jobs.ErrNotYours)
@@ -334,7 +317,7 @@ func TestRiverNeverRetries(t *testing.T) {
 		t.Helper()
 		p := start(t, address, options{script: newScript(func(*call) providers.Outcome { return no(true) })})
 		j, _ := p.create(t, "retry")
-		poll(t, func() bool { return p.job(t, j.ID).State == job.StateFAILED }, func() string { return "the job does not fail" })
+		await.Until(t, "the job fails", func() bool { return p.job(t, j.ID).State == job.StateFAILED })
 		p.drained(t)
 		as := p.attempts(t, j.ID)
 		require.Len(t, as, 3)

@@ -1,14 +1,13 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,16 +21,17 @@ import (
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 	"github.com/docket-gateway/docket/providers"
 )
 
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) {
 	databases.Main(m)
@@ -41,58 +41,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// patience is how long tests wait for what is meant to happen soon.
-const patience = 30 * time.Second
-
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}
-
-// migratedFile is an SQLite database that every test gets a copy of.
-var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "docket-dispatch-test-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "template.db")
-	if err := migrateTo("sqlite://" + path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-func sqliteAddress(t *testing.T) string {
-	t.Helper()
-	raw, err := migratedFile()
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "docket.db")
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	return "sqlite://" + path
-}
-
 // eachDatabase runs a test on SQLite and on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, address string)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		f(t, sqliteAddress(t))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, databases.DSN(t))
-	})
+	databases.Each(t, f)
 }
 
 // options of a process. Zero values mean the defaults in brackets.
 type options struct {
-	lease    time.Duration // [15s]
+	lease    time.Duration // [2m]
 	places   int           // max_concurrency of the provider [8]
 	circuit  providers.CircuitBreaker
 	script   *script // what its provider does [ok for every request]
@@ -143,7 +100,7 @@ func start(t *testing.T, address string, o options) *process {
 	p.Service = jobs.New(jobs.Deps{
 		Store: st, Catalog: catalog(t), Queue: p.queue, Gate: openGate{}, Targets: known{o.registry}, Notifier: nobody{},
 		Metrics: nobody{}, Logger: log,
-	}, jobs.Options{Lease: o.lease})
+	}, jobs.Options{Lease: cmp.Or(o.lease, 2*time.Minute)})
 	var j Jobs = p.Service
 	if o.wrap != nil {
 		j = o.wrap(j)
@@ -221,38 +178,16 @@ func (p *process) job(t *testing.T, id string) *ent.Job {
 func (p *process) becomes(t *testing.T, attemptID string, want attempt.State) *ent.Attempt {
 	t.Helper()
 	var a *ent.Attempt
-	poll(t, func() bool { a = p.attempt(t, attemptID); return a.State == want }, func() string {
-		return fmt.Sprintf("attempt %s is %s and does not become %s", attemptID, a.State, want)
-	})
+	await.Until(t, fmt.Sprintf("attempt %s becomes %s", attemptID, want), func() bool { a = p.attempt(t, attemptID); return a.State == want },
+		func() string { return fmt.Sprint(a.State, " ", codeOf(a)) })
 	return a
 }
 
-// poll waits until the condition holds.
-func poll(t *testing.T, holds func() bool, problem func() string) {
-	t.Helper()
-	late, look := time.NewTimer(patience), time.NewTicker(10*time.Millisecond)
-	defer late.Stop()
-	defer look.Stop()
-	for !holds() {
-		select {
-		case <-look.C:
-		case <-late.C:
-			require.Fail(t, problem())
-		}
+func codeOf(a *ent.Attempt) string {
+	if a.ErrorCode == nil {
+		return ""
 	}
-}
-
-// signal waits for a channel.
-func signal[T any](t *testing.T, c <-chan T, what string) (v T) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case v = <-c:
-	case <-late.C:
-		require.Fail(t, "no "+what)
-	}
-	return v
+	return *a.ErrorCode
 }
 
 // exec runs a statement past all of our code.
@@ -272,8 +207,7 @@ func (p *process) number(t *testing.T, query string) (n int) {
 // drained waits until no entry is being worked on or waits.
 func (p *process) drained(t *testing.T) {
 	t.Helper()
-	poll(t, func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE finalized_at IS NULL") == 0 },
-		func() string { return "the queue does not run empty" })
+	await.Until(t, "the queue runs empty", func() bool { return p.number(t, "SELECT count(*) FROM river_job WHERE finalized_at IS NULL") == 0 })
 }
 
 type known struct{ *providers.Registry }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -28,9 +29,9 @@ func TestStopDrains(t *testing.T) {
 		p := start(t, address, options{script: newScript(held(release))})
 		_, a := p.create(t, "single")
 		p.becomes(t, a.ID, attempt.StateRUNNING)
-		done := p.stopping(patience)
+		done := p.stopping(await.Patience)
 		close(release)
-		require.NoError(t, signal(t, done, "end of Stop"))
+		require.NoError(t, await.Receive(t, "end of Stop", done))
 		require.Equal(t, attempt.StateSUCCEEDED, p.attempt(t, a.ID).State)
 
 		_, b := p.create(t, "single") // taken in, and left to another process
@@ -48,7 +49,7 @@ func TestStopCutsOffWhatDoesNotEndInTime(t *testing.T) {
 		p := start(t, address, options{lease: time.Hour, script: newScript(held(nil))})
 		j, a := p.create(t, "retry")
 		p.becomes(t, a.ID, attempt.StateRUNNING)
-		require.NoError(t, signal(t, p.stopping(0), "end of Stop"))
+		require.NoError(t, await.Receive(t, "end of Stop", p.stopping(0)))
 		a = p.attempt(t, a.ID)
 		require.Equal(t, attempt.StateUNKNOWN, a.State)
 		require.Equal(t, providers.CodeAborted, *a.ErrorCode)
@@ -79,8 +80,8 @@ func TestStopReleasesWhatWasNotSent(t *testing.T) {
 				}})
 				p.work(t)
 				_, a := p.create(t, "single")
-				signal(t, here, "worker")
-				require.NoError(t, signal(t, p.stopping(0), "end of Stop"))
+				await.Receive(t, "worker", here)
+				require.NoError(t, await.Receive(t, "end of Stop", p.stopping(0)))
 				p.script.once(t)
 				require.Nil(t, p.attempt(t, a.ID).LeaseToken)
 				other := start(t, address, options{lease: time.Hour})
@@ -112,7 +113,7 @@ func TestStopDoesNotWaitForTheLinger(t *testing.T) {
 		_, a := p.create(t, "single")
 		p.becomes(t, a.ID, attempt.StateUNKNOWN)
 		p.drained(t)
-		require.NoError(t, signal(t, p.stopping(time.Hour), "end of Stop"))
+		require.NoError(t, await.Receive(t, "end of Stop", p.stopping(time.Hour)))
 		require.Equal(t, attempt.StateUNKNOWN, p.attempt(t, a.ID).State)
 		require.Equal(t, providers.CodeIdleTimeout, *p.attempt(t, a.ID).ErrorCode)
 	})
@@ -120,19 +121,19 @@ func TestStopDoesNotWaitForTheLinger(t *testing.T) {
 
 func TestStopEndsAlthoughTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{script: newScript(held(nil)), wrap: func(j Jobs) Jobs {
+	p := start(t, databases.SQLite(t), options{script: newScript(held(nil)), wrap: func(j Jobs) Jobs {
 		return &faulty{Jobs: j, settle: func() error { return errAway }}
 	}})
 	_, a := p.create(t, "single")
 	p.becomes(t, a.ID, attempt.StateRUNNING)
 	begin := time.Now()
-	require.NoError(t, signal(t, p.stopping(0), "end of Stop"))
+	require.NoError(t, await.Receive(t, "end of Stop", p.stopping(0)))
 	require.Less(t, time.Since(begin), grace+5*time.Second)
 	require.Equal(t, attempt.StateRUNNING, p.attempt(t, a.ID).State, "left to the sweep")
 }
 
 func TestStopBeforeStart(t *testing.T) {
 	t.Parallel()
-	p := start(t, sqliteAddress(t), options{idle: true})
+	p := start(t, databases.SQLite(t), options{idle: true})
 	require.NoError(t, p.stop(0))
 }

@@ -83,7 +83,7 @@ func TestTheSweepLeavesAloneWhatWaitsItsTurn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		t.Helper()
 		release := make(chan struct{})
-		p := start(t, address, options{lease: shortLease, places: 1, script: newScript(held(release))})
+		p := start(t, address, options{places: 1, script: newScript(held(release))})
 		_, first := p.create(t, "single")
 		p.becomes(t, first.ID, attempt.StateRUNNING)
 		_, waits := p.create(t, "single")

@@ -10,6 +10,7 @@ import (
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
 	"github.com/docket-gateway/docket/ent/jobevent"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -70,8 +71,8 @@ func TestAfterTheLingerTheFirstReasonStays(t *testing.T) {
 			return &faulty{Jobs: j, settle: func() error { settled.Add(1); return nil }}
 		}})
 		j, a := p.create(t, "single")
-		signal(t, over, "end")
-		require.NoError(t, p.stop(patience)) // everything is written
+		await.Receive(t, "end", over)
+		require.NoError(t, p.stop(await.Patience)) // everything is written
 		a = p.attempt(t, a.ID)
 		require.Equal(t, attempt.StateUNKNOWN, a.State)
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode)
@@ -97,8 +98,8 @@ func TestCancellingStopsALocalRequestAtOnceAndDropsItsAnswer(t *testing.T) {
 				p.becomes(t, a.ID, map[string]attempt.State{"Running": attempt.StateRUNNING, "Lingering": attempt.StateUNKNOWN}[name])
 				_, err := p.CancelAttempt(p.ann, a.ID, nil)
 				require.NoError(t, err)
-				signal(t, stopped, "end of the request")
-				require.NoError(t, p.stop(patience))
+				await.Receive(t, "end of the request", stopped)
+				require.NoError(t, p.stop(await.Patience))
 				a = p.attempt(t, a.ID)
 				require.Equal(t, attempt.StateCANCELLED, a.State)
 				require.Equal(t, 5, *a.OutputTokens, "the usage is kept")
@@ -122,7 +123,7 @@ func TestAStoppedRequestsUsageIsKept(t *testing.T) {
 		p.becomes(t, a.ID, attempt.StateRUNNING)
 		_, err := p.CancelJob(p.ann, j.ID, nil)
 		require.NoError(t, err)
-		poll(t, func() bool { return p.attempt(t, a.ID).InputTokens != nil }, func() string { return "the usage is lost" })
+		await.Until(t, "the usage is written", func() bool { return p.attempt(t, a.ID).InputTokens != nil })
 		require.Equal(t, attempt.StateCANCELLED, p.attempt(t, a.ID).State)
 	})
 }
@@ -147,8 +148,8 @@ func TestCancellingStopsARequestOfAnotherProcessByItsHeartbeat(t *testing.T) {
 				_, err := other.CancelAttempt(other.ann, a.ID, nil)
 				require.NoError(t, err)
 				begin := time.Now()
-				require.Less(t, signal(t, stopped, "end of the request").Sub(begin), lease)
-				require.NoError(t, p.stop(patience))
+				require.Less(t, await.Receive(t, "end of the request", stopped).Sub(begin), lease)
+				require.NoError(t, p.stop(await.Patience))
 			})
 		}
 	})
@@ -174,7 +175,7 @@ func TestHeartbeatKeepsALongRequest(t *testing.T) {
 		start(t, address, options{lease: lease, script: s}) // sweeps too
 		_, a := p.create(t, "single")
 		a = p.becomes(t, a.ID, attempt.StateSUCCEEDED)
-		require.NoError(t, p.stop(patience))
+		require.NoError(t, p.stop(await.Patience))
 		n, err := p.store.Client().JobEvent.Query().
 			Where(jobevent.Or(jobevent.To("UNKNOWN"), jobevent.Type(jobs.EventAttemptRequeued))).Count(p.sys)
 		require.NoError(t, err)

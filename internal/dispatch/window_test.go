@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/providers"
 )
@@ -51,7 +52,7 @@ func TestTheUsageOfAnUnknownEndIsKept(t *testing.T) {
 			return out
 		})})
 		_, a := p.createWith(t, jobs.CreateInput{Task: "single"})
-		poll(t, func() bool { return p.attempt(t, a.ID).InputTokens != nil }, func() string { return "the usage is lost" })
+		await.Until(t, "the usage is written", func() bool { return p.attempt(t, a.ID).InputTokens != nil })
 		a = p.attempt(t, a.ID)
 		require.Equal(t, attempt.StateUNKNOWN, a.State)
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode, "the first reason stays")

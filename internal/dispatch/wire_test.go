@@ -9,6 +9,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/openai"
 	"github.com/docket-gateway/docket/providers/openai/openaitest"
@@ -19,8 +20,8 @@ import (
 // overWire is a registry whose requests go over loopback.
 func overWire(t *testing.T, url string, change func(*providers.Config)) *providers.Registry {
 	t.Helper()
-	cfg := providers.Config{Name: "fake", Kind: openaicompat.Kind, BaseURL: url, AckTimeout: patience, IdleTimeout: patience,
-		TotalTimeout: patience, Linger: patience, Models: []providers.Model{{Name: "a"}, {Name: "b"}}}
+	cfg := providers.Config{Name: "fake", Kind: openaicompat.Kind, BaseURL: url, AckTimeout: await.Patience, IdleTimeout: await.Patience,
+		TotalTimeout: await.Patience, Linger: await.Patience, Models: []providers.Model{{Name: "a"}, {Name: "b"}}}
 	if change != nil {
 		change(&cfg)
 	}
@@ -73,9 +74,9 @@ func TestTheRouteGoesOnWhereNobodyListens(t *testing.T) {
 	require.NoError(t, err)
 	url := "http://" + l.Addr().String() + "/v1"
 	require.NoError(t, l.Close())
-	p := start(t, sqliteAddress(t), options{registry: overWire(t, url, nil)})
+	p := start(t, databases.SQLite(t), options{registry: overWire(t, url, nil)})
 	j, _ := p.create(t, "route")
-	poll(t, func() bool { return p.job(t, j.ID).State == job.StateFAILED }, func() string { return "the route does not go on" })
+	await.Until(t, "the route goes on", func() bool { return p.job(t, j.ID).State == job.StateFAILED })
 	for i, a := range p.attempts(t, j.ID) {
 		require.Equal(t, attempt.StateFAILED, a.State)
 		require.Equal(t, providers.CodeUnreachable, *a.ErrorCode)
@@ -100,7 +101,7 @@ func TestASilentProviderIsHungUpOnWhenItsAttemptIsCancelled(t *testing.T) {
 		require.Equal(t, providers.CodeIdleTimeout, *a.ErrorCode)
 		_, err := p.CancelAttempt(p.ann, a.ID, nil)
 		require.NoError(t, err)
-		require.True(t, signal(t, gone, "end of the connection"))
+		require.True(t, await.Receive(t, "end of the connection", gone))
 	})
 }
 
@@ -108,7 +109,7 @@ func TestASilentProviderIsHungUpOnWhenItsAttemptIsCancelled(t *testing.T) {
 func inBackground(t *testing.T, url string) *providers.Registry {
 	t.Helper()
 	r, err := providers.NewRegistry([]providers.Config{{Name: "fake", Kind: openai.Kind, BaseURL: url, APIKey: "k", Background: true, StrictSchema: true,
-		AckTimeout: patience, IdleTimeout: 100 * time.Millisecond, TotalTimeout: patience, Linger: time.Hour,
+		AckTimeout: await.Patience, IdleTimeout: 100 * time.Millisecond, TotalTimeout: await.Patience, Linger: time.Hour,
 		Models: []providers.Model{{Name: "a"}, {Name: "b"}}}}, map[string]providers.Factory{openai.Kind: openai.New})
 	require.NoError(t, err)
 	return r
@@ -123,7 +124,7 @@ func TestABackgroundResponseIsSettledByAsking(t *testing.T) {
 		account := openaitest.NewAccount()
 		fake, url := providertest.StartOf(t, account.Protocol())
 		fake.Enqueue(account.Runs())
-		p := start(t, address, options{registry: inBackground(t, url)})
+		p := start(t, address, options{lease: 15 * time.Second, registry: inBackground(t, url)}) // p.reconciled waits for the third of it
 		j, a := p.create(t, "single")
 		a = p.becomes(t, a.ID, attempt.StateUNKNOWN)
 		require.Equal(t, "resp_fake_1", *a.ProviderHandle)
@@ -149,6 +150,6 @@ func TestABackgroundResponseIsCancelledWithItsAttempt(t *testing.T) {
 		p.becomes(t, a.ID, attempt.StateUNKNOWN)
 		_, err := p.CancelAttempt(p.ann, a.ID, nil)
 		require.NoError(t, err)
-		poll(t, func() bool { return len(account.Cancelled()) == 1 }, func() string { return "the response is not cancelled" })
+		await.Until(t, "the response is cancelled", func() bool { return len(account.Cancelled()) == 1 })
 	})
 }

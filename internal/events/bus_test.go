@@ -3,12 +3,12 @@ package events
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
@@ -35,7 +35,7 @@ func newReplica(t *testing.T, dsn string) *replica {
 		defer close(done)
 		r.bus.Run(ctx)
 	}()
-	receive(t, r.bus.listening)
+	await.Receive(t, "the bus listens", r.bus.listening)
 	<-r.look // of the first time
 	t.Cleanup(func() {
 		cancel()
@@ -43,15 +43,6 @@ func newReplica(t *testing.T, dsn string) *replica {
 		pool.Close()
 	})
 	return r
-}
-
-func receive(t *testing.T, ch <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-ch:
-	case <-time.After(time.Minute):
-		require.Fail(t, "no signal came")
-	}
 }
 
 func TestBusWakesTheOtherReplica(t *testing.T) {
@@ -62,7 +53,7 @@ func TestBusWakesTheOtherReplica(t *testing.T) {
 	defer watched.Stop()
 	here.JobChanged("job_b")
 	here.JobChanged("job_a")
-	receive(t, watched.Changed)
+	await.Receive(t, "the watcher is woken", watched.Changed)
 }
 
 func TestBusHasThePollLookAfterALostConnection(t *testing.T) {
@@ -79,8 +70,8 @@ func TestBusHasThePollLookAfterALostConnection(t *testing.T) {
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN docket_jobs'")
 	require.NoError(t, err)
 
-	receive(t, r.look) // nothing changed, but something could have
-	receive(t, r.bus.listening)
+	await.Receive(t, "the poll is told to look", r.look) // nothing changed, but something could have
+	await.Receive(t, "the bus listens", r.bus.listening)
 	newReplica(t, dsn).JobChanged("job_a")
-	receive(t, watched.Changed)
+	await.Receive(t, "the watcher is woken", watched.Changed)
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -13,6 +12,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/seed"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -62,7 +62,7 @@ func pull[T any](t *testing.T, seq iter.Seq2[T, error]) (next func() (T, error, 
 }
 
 func as(t *testing.T, v viewer.Viewer) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	return viewer.NewContext(ctx, v)
 }

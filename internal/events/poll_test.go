@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
@@ -123,7 +124,7 @@ func TestThePollGoesOnAfterAnErrorAndSaysItOnce(t *testing.T) {
 			return map[string]int{"job_a": 2}, nil
 		}, time.Millisecond, slog.New(slog.NewTextHandler(&lockedWriter{&mu, &text}, nil)))
 	}()
-	receive(t, w.Changed)
+	await.Receive(t, "the watcher is woken", w.Changed)
 	cancel()
 	<-done
 	require.Equal(t, 1, strings.Count(text.String(), "could not be looked at"), text.String())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -111,7 +111,7 @@ func TestPurgeRaces(t *testing.T) {
 		b.quiet(t, held.ID, 2*keep)
 		b.quiet(t, free.ID, 2*keep)
 		require.NoError(t, b.change(b.ann, viewerOf(b.ann), held.ID, func(*change) error {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 			defer cancel()
 			n, err := b.Purge(ctx, keep, 100)
 			require.NoError(t, err, "it does not wait")
@@ -189,8 +189,8 @@ func TestPurgeFindsJobsByTheirIndex(t *testing.T) {
 // someoneWaits returns once another transaction waits for a lock of that kind.
 func (b *testBundle) someoneWaits(t *testing.T, kind string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.Until(t, "someone waits for a lock: "+kind, func() bool {
 		return b.texts(t, `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE NOT granted AND locktype = '`+kind+`' AND datname = current_database()`)[0] != "0"
-	}, 10*time.Second, 5*time.Millisecond)
+	})
 }

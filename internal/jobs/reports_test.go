@@ -3,12 +3,12 @@ package jobs
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -272,13 +272,13 @@ func (p *pause) meanwhile(t *testing.T, ends func() error, others ...func() erro
 	for _, f := range others {
 		go func() { done <- f() }()
 	}
-	require.Eventually(t, func() bool {
+	await.Until(t, "the others wait for the transaction", func() bool {
 		if !p.b.store.Postgres() { // the transaction has the only connection
 			return p.b.store.DB().Stats().WaitCount-before >= int64(len(others))
 		}
 		waiting := p.b.texts(t, `SELECT pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND datname = current_database()`)
 		return len(waiting) == len(others)
-	}, 10*time.Second, 5*time.Millisecond, "the others do not wait for the transaction")
+	})
 	close(p.commit)
 	for range 1 + len(others) {
 		require.NoError(t, <-done)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,41 +12,14 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
-
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	if err := s.Migrate(ctx); err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// migratedFile is an SQLite database that every test gets a copy of.
-var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "docket-jobs-test-") // not the first test's, which ends before the others
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "template.db")
-	if err := migrateTo("sqlite://" + path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
 
 // testBundle is a service on a database of its own.
 type testBundle struct {
@@ -69,23 +39,7 @@ type testBundle struct {
 // eachDatabase runs a test on SQLite and on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, b *testBundle)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		f(t, setup(t, sqliteAddress(t)))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, setup(t, databases.DSN(t)))
-	})
-}
-
-func sqliteAddress(t *testing.T) string {
-	t.Helper()
-	raw, err := migratedFile()
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "docket.db")
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	return "sqlite://" + path
+	databases.Each(t, func(t *testing.T, address string) { f(t, setup(t, address)) })
 }
 
 func setup(t *testing.T, address string) *testBundle {

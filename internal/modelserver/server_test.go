@@ -11,29 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/modelserver"
 	"github.com/docket-gateway/docket/providers"
 	"github.com/docket-gateway/docket/providers/openaicompat"
 	"github.com/docket-gateway/docket/providers/tokenizer"
 )
-
-// patience bounds one wait. It is far above what a wait takes, since several tests share few cores.
-const patience = 2 * time.Minute
-
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for !condition() {
-		select {
-		case <-again.C:
-		case <-late.C:
-			t.Fatalf("waited %s in vain: %s", patience, what)
-		}
-	}
-}
 
 // reporter lets a test wait for the acknowledgement.
 type reporter struct{ acknowledged chan struct{} }
@@ -48,7 +31,7 @@ func (reporter) Unknown(providers.Failure)                {}
 func adapter(t *testing.T, s *modelserver.Server) *openaicompat.Provider {
 	t.Helper()
 	made, err := openaicompat.New(providers.Config{Name: "local", Kind: openaicompat.Kind, BaseURL: s.URL + "/v1",
-		AckTimeout: patience, IdleTimeout: patience, TotalTimeout: 2 * patience, Linger: time.Second})
+		AckTimeout: await.Patience, IdleTimeout: await.Patience, TotalTimeout: 2 * await.Patience, Linger: time.Second})
 	require.NoError(t, err)
 	p, ok := made.(*openaicompat.Provider)
 	require.True(t, ok)
@@ -58,7 +41,7 @@ func adapter(t *testing.T, s *modelserver.Server) *openaicompat.Provider {
 
 func counter(t *testing.T, s *modelserver.Server) tokenizer.Codec {
 	t.Helper()
-	c, err := tokenizer.New("llamacpp", tokenizer.Options{BaseURL: s.URL + "/v1", Model: "noise", Timeout: patience})
+	c, err := tokenizer.New("llamacpp", tokenizer.Options{BaseURL: s.URL + "/v1", Model: "noise", Timeout: await.Patience})
 	require.NoError(t, err)
 	codec, ok := c.(tokenizer.Codec)
 	require.True(t, ok)
@@ -150,7 +133,7 @@ func TestAClientThatGoesStopsTheGeneration(t *testing.T) {
 		return cancel, out
 	}
 	goAway, first := send("att_goes", 0)
-	until(t, "a stream", func() bool {
+	await.Until(t, "a stream", func() bool {
 		texts, err := s.Running(t.Context())
 		require.NoError(t, err)
 		return len(texts) == 1 && texts[0] > 3
@@ -160,7 +143,7 @@ func TestAClientThatGoesStopsTheGeneration(t *testing.T) {
 	require.Equal(t, providers.Unknown, (<-first).Kind)
 	require.Equal(t, 5, *(<-second).Usage.OutputTokens, "the place is free again")
 	var over []modelserver.Completion
-	until(t, "both in the log", func() bool { // which the server writes after it has answered
+	await.Until(t, "both in the log", func() bool { // which the server writes after it has answered
 		var err error
 		over, err = s.Completions()
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/loopback"
 )
 
 // maxDocument bounds what is read of an answer, in bytes.
@@ -57,7 +57,7 @@ func secure(address string) error {
 	if err != nil || u.Hostname() == "" {
 		return errors.New("is not a URL")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !auth.LoopbackHost(u.Host)) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback.Host(u.Host)) {
 		return ErrInsecure
 	}
 	return nil

@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -19,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docket-gateway/docket/internal/auth"
+	"github.com/docket-gateway/docket/internal/await"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/oidc"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -206,7 +207,7 @@ func TestAWithdrawnKeyIsForgottenWithoutAnyUnknownOne(t *testing.T) {
 	_, err := v.Verify(t.Context(), token)
 	require.NoError(t, err)
 	p.set(func() { p.jwks = nil })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), token); return err != nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is refused", func() bool { _, err := v.Verify(t.Context(), token); return err != nil })
 }
 
 func TestAFloodOfUnknownKeysAsksTheProviderOnce(t *testing.T) {
@@ -258,7 +259,7 @@ func TestStartsWithoutTheProviderAndRecoversByItself(t *testing.T) {
 	ec := ecKey(t)
 	p.publish("ec", ec)
 	p.set(func() { p.down = true })
-	log := &buffer{}
+	log := &logtest.Buffer{}
 	v := verifier(t, p.config(), oidc.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	token := sign(t, jwt.SigningMethodES256, ec, "ec", p.claims())
 	_, err := v.Verify(t.Context(), token)
@@ -267,7 +268,7 @@ func TestStartsWithoutTheProviderAndRecoversByItself(t *testing.T) {
 	require.ErrorContains(t, err, "keys are not known yet")
 	require.Contains(t, log.String(), "the status is 503")
 	p.set(func() { p.down = false })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), token); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is taken", func() bool { _, err := v.Verify(t.Context(), token); return err == nil })
 }
 
 func TestKnownKeysOutliveTheProviderAndUnknownOnesWait(t *testing.T) {
@@ -284,7 +285,7 @@ func TestKnownKeysOutliveTheProviderAndUnknownOnesWait(t *testing.T) {
 	_, err = v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
 	require.NoError(t, err)
 	p.set(func() { p.down = false })
-	require.Eventually(t, func() bool { _, err := v.Verify(t.Context(), after); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, "the token is taken", func() bool { _, err := v.Verify(t.Context(), after); return err == nil })
 }
 
 func TestDoesNotBelieveAnyAnswer(t *testing.T) {
@@ -318,7 +319,7 @@ func TestDoesNotBelieveAnyAnswer(t *testing.T) {
 			p.publish("ec", ec)
 			c := p.config()
 			p.set(func() { prepare(p, &c) })
-			log := &buffer{}
+			log := &logtest.Buffer{}
 			v := verifier(t, c, oidc.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 			_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, ec, "ec", p.claims()))
 			require.ErrorIs(t, err, auth.ErrUnavailable)
@@ -357,22 +358,4 @@ func TestNewRefusesWhatWouldLetOthersIn(t *testing.T) {
 		_, err := oidc.New(c, oidc.Options{})
 		require.Error(t, err, name)
 	}
-}
-
-// buffer is safe for concurrent use.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

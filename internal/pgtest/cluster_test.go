@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 func testContext() (context.Context, context.CancelFunc) {
@@ -105,11 +106,7 @@ func TestAbandonedClusters(t *testing.T) {
 
 	require.NoDirExists(t, dead.place.folder)
 	require.NoFileExists(t, dead.place.lock.Name())
-	select {
-	case <-dead.server.exited:
-	case <-time.After(stopTimeout):
-		require.Fail(t, "the abandoned server still runs")
-	}
+	await.Receive(t, "the end of the abandoned server", dead.server.exited)
 	require.Equal(t, "signal: killed", dead.server.cmd.ProcessState.String(), "it does not find out by itself")
 	require.Equal(t, 1, count(t, living.AdminDSN(), "SELECT 1"))
 }

@@ -14,7 +14,7 @@
 //
 // Tests that stop or kill the server take a cluster of their own from StartFor, so that they disturb nobody.
 //
-// It imports nothing of this module and is imported by tests and by internal/check only.
+// It imports internal/await and is imported by tests and by internal/check only.
 package pgtest
 
 import (
@@ -26,7 +26,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // EnvAdminDSN names the environment variable that holds the address of a running server. If it is set, tests create
@@ -34,8 +35,8 @@ import (
 const EnvAdminDSN = "DOCKET_TEST_POSTGRES"
 
 const (
-	startTimeout    = 2 * time.Minute // initdb on a busy machine with two cores
-	databaseTimeout = time.Minute
+	startTimeout    = await.Patience // initdb on a busy machine with two cores takes most
+	databaseTimeout = await.Patience
 )
 
 // Databases hands out databases to the tests of one process. It starts its cluster when the first one is asked for.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 func TestRestartWaitsForOldProcessesThatHoldTheSharedMemory(t *testing.T) {
@@ -24,9 +26,9 @@ func TestRestartWaitsForOldProcessesThatHoldTheSharedMemory(t *testing.T) {
 
 	restarted := make(chan error, 1)
 	go func() { restarted <- cluster.Restart(t.Context()) }()
-	require.Eventually(t, func() bool {
+	await.Until(t, "the restart waits for the shared memory", func() bool {
 		return strings.Contains(cluster.place.logTail(), "shared memory block")
-	}, startTimeout, pollInterval)
+	})
 	require.NoError(t, syscall.Kill(backend, syscall.SIGCONT))
 	require.NoError(t, <-restarted)
 }

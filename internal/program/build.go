@@ -1,6 +1,6 @@
 // Package program builds Docket and runs it as processes of its own, for tests in which processes die.
 //
-// It imports nothing of this module and is imported by tests and their command only.
+// It imports internal/logtest and is imported by tests and their command only.
 package program
 
 import (

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/docket-gateway/docket/internal/logtest"
 )
 
 // Process is a running program. Its methods may be called from several goroutines.
@@ -111,26 +113,28 @@ func (p *Process) Log() string { return p.log.String() }
 
 // log keeps what a program prints and finds the address in it.
 type log struct {
+	logtest.Buffer
+
 	copy io.Writer
 
-	mu     sync.Mutex
-	buffer bytes.Buffer
-	seen   int // bytes that were looked at
-	once   sync.Once
-	ready  chan string
+	mu    sync.Mutex
+	part  []byte // of a line whose end has not come
+	once  sync.Once
+	ready chan string
 }
 
 // Write looks for the line that says where the program listens, in its JSON log.
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.buffer.Write(p)
+	_, _ = l.Buffer.Write(p) // never fails
+	l.part = append(l.part, p...)
 	for {
-		line, _, whole := bytes.Cut(l.buffer.Bytes()[l.seen:], []byte("\n"))
+		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
 		if !whole {
 			break
 		}
-		l.seen += len(line) + 1
+		l.part = rest
 		var entry struct{ Msg, URL string }
 		if json.Unmarshal(line, &entry) == nil && entry.Msg == "docket is ready" {
 			l.once.Do(func() { l.ready <- entry.URL })
@@ -140,10 +144,4 @@ func (l *log) Write(p []byte) (int, error) {
 		_, _ = l.copy.Write(p) // a copy only
 	}
 	return len(p), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.String()
 }

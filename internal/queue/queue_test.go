@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -72,15 +73,9 @@ func TestWorksOnThePartsQueuesWithOneTryUnlessToldOtherwise(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, c.Stop(context.WithoutCancel(t.Context()))) })
 	res, err := c.Insert(t.Context(), entry{}, &river.InsertOpts{Queue: "entries"})
 	require.NoError(t, err)
-	late := time.NewTimer(10 * time.Second)
-	defer late.Stop()
-	select {
-	case e := <-events:
-		require.Equal(t, res.Job.ID, e.Job.ID)
-		require.Equal(t, rivertype.JobStateDiscarded, e.Job.State)
-	case <-late.C:
-		require.Fail(t, "not worked on")
-	}
+	e := await.Receive(t, "the entry is worked on", events)
+	require.Equal(t, res.Job.ID, e.Job.ID)
+	require.Equal(t, rivertype.JobStateDiscarded, e.Job.State)
 	require.Len(t, p.worked, 1)
 }
 
@@ -93,8 +88,6 @@ func TestEntriesAreNoticedWithoutAPoll(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Start(context.WithoutCancel(t.Context())))
 	t.Cleanup(func() { require.NoError(t, c.Stop(context.WithoutCancel(t.Context()))) })
-	late := time.NewTimer(time.Minute)
-	defer late.Stop()
 	// The first entries may be found by the look with which the queue begins.
 	for range 3 {
 		tx, err := s.DB().BeginTx(t.Context(), nil)
@@ -102,12 +95,7 @@ func TestEntriesAreNoticedWithoutAPoll(t *testing.T) {
 		res, err := c.InsertTx(t.Context(), tx, entry{}, &river.InsertOpts{Queue: "entries"})
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit())
-		select {
-		case id := <-p.worked:
-			require.Equal(t, res.Job.ID, id)
-		case <-late.C:
-			require.Fail(t, "not noticed")
-		}
+		require.Equal(t, res.Job.ID, await.Receive(t, "the entry is worked on", p.worked))
 	}
 }
 

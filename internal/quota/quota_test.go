@@ -10,23 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-var databases = pgtest.New(pgtest.Template(func(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	if err := s.Migrate(ctx); err != nil {
-		return err
-	}
-	return s.Close()
-}))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
 

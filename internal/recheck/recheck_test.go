@@ -3,9 +3,7 @@ package recheck
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -17,38 +15,16 @@ import (
 	"github.com/docket-gateway/docket/contracts"
 	"github.com/docket-gateway/docket/contracts/gate"
 	"github.com/docket-gateway/docket/contracts/report"
-	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 )
 
-var databases = pgtest.New(pgtest.Template(func(dsn string) error {
-	ctx := context.Background()
-	s, err := store.Open(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
-
-func onBoth(t *testing.T, test func(t *testing.T, address func(t *testing.T) string)) {
-	t.Helper()
-	for name, address := range map[string]func(t *testing.T) string{
-		"SQLite":     func(t *testing.T) string { t.Helper(); return "sqlite://" + filepath.Join(t.TempDir(), "docket.db") },
-		"PostgreSQL": func(t *testing.T) string { t.Helper(); return databases.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, address)
-		})
-	}
-}
-
-// patience is how long tests wait for what is meant to happen soon.
-const patience = 30 * time.Second
 
 // world is what the processes of a test share: a gate, and what was run.
 type world struct {
@@ -130,7 +106,6 @@ func (w *world) process(t *testing.T, p Policy) *process {
 	st, err := store.Open(t.Context(), w.address)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	require.NoError(t, st.Migrate(t.Context()))
 	s := New(p, w.deps())
 	c, err := queue.Open(st, queue.Options{Logger: slog.New(slog.DiscardHandler)}, s)
 	require.NoError(t, err)
@@ -144,23 +119,11 @@ func (w *world) process(t *testing.T, p Policy) *process {
 	return &process{Service: s, queue: c, ended: ended}
 }
 
-func wait[T any](t *testing.T, c <-chan T, what string) (v T) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case v = <-c:
-	case <-late.C:
-		require.Fail(t, "it does not happen", what)
-	}
-	return v
-}
-
 // over waits until a run's entry was worked on and returns it.
 func (p *process) over(t *testing.T) *rivertype.JobRow {
 	t.Helper()
 	for {
-		if e := wait(t, p.ended, "an entry is worked on"); e.Job.Kind == (runArgs{}).Kind() {
+		if e := await.Receive(t, "an entry is worked on", p.ended); e.Job.Kind == (runArgs{}).Kind() {
 			return e.Job
 		}
 	}
@@ -178,15 +141,15 @@ var fallbacks = Policy{Scope: Fallbacks, Before: 24 * time.Hour}
 
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	onBoth(t, testRuns)
+	databases.EachKind(t, testRuns)
 }
 
-func testRuns(t *testing.T, address func(t *testing.T) string) {
+func testRuns(t *testing.T, fresh func(tb testing.TB) string) {
 	t.Helper()
 
 	t.Run("RunsAContractBeforeItsResultExpires", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(23*time.Hour))
+		w := newWorld(fresh(t), expires(23*time.Hour))
 		p := w.process(t, Policy{Scope: Fallbacks, Before: 24 * time.Hour, MaxCost: "0.5"})
 		require.Equal(t, rivertype.JobStateCompleted, p.over(t).State) // added by the leader's look
 		w.mu.Lock()
@@ -200,24 +163,24 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("OnlyOneOfSeveralProcessesRunsIt", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(23*time.Hour))
+		w := newWorld(fresh(t), expires(23*time.Hour))
 		release := make(chan struct{})
 		w.answer = func(context.Context) (report.Result, error) {
 			<-release
 			return report.Result{Task: "triage", Target: "acme/second", Passed: true}, nil
 		}
 		a, b := w.process(t, fallbacks), w.process(t, fallbacks)
-		wait(t, w.ran, "the first run")
+		await.Receive(t, "the first run", w.ran)
 		for range 3 {
 			require.NoError(t, a.look(t.Context()))
 			require.NoError(t, b.look(t.Context()))
 		}
 		require.Len(t, a.runs(t), 1)
 		close(release)
-		require.Eventually(t, func() bool { // whichever has it
+		await.Until(t, "it has run", func() bool { // whichever has it
 			j := a.runs(t)
 			return len(j) == 1 && j[0].State == rivertype.JobStateCompleted
-		}, patience, 20*time.Millisecond)
+		})
 		require.NoError(t, b.look(t.Context()))
 		require.Len(t, a.runs(t), 1, "the pass is new")
 		require.Empty(t, w.ran)
@@ -225,7 +188,7 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("TriesAgainLaterWhenNothingCanBeSaid", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(23*time.Hour))
+		w := newWorld(fresh(t), expires(23*time.Hour))
 		w.answer = func(context.Context) (report.Result, error) { return report.Result{}, contracts.ErrMaxCost }
 		p := w.process(t, fallbacks)
 		j := p.over(t)
@@ -238,7 +201,7 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("DoesNotRunAllTheTimeWhatNoResultCures", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), gate.Decision{State: gate.Stale})
+		w := newWorld(fresh(t), gate.Decision{State: gate.Stale})
 		w.stuck = true
 		p := w.process(t, fallbacks)
 		j := p.over(t)
@@ -251,13 +214,13 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("StoppingEndsARunAtOnceAndLeavesItToOthers", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(23*time.Hour))
+		w := newWorld(fresh(t), expires(23*time.Hour))
 		w.answer = func(ctx context.Context) (report.Result, error) {
 			<-ctx.Done()
 			return report.Result{}, contracts.ErrInterrupted
 		}
 		p := w.process(t, fallbacks)
-		wait(t, w.ran, "the run")
+		await.Receive(t, "the run", w.ran)
 		p.Stop()
 		j := p.over(t)
 		require.Equal(t, rivertype.JobStateScheduled, j.State)
@@ -266,16 +229,16 @@ func testRuns(t *testing.T, address func(t *testing.T) string) {
 
 	t.Run("LooksButRunsNothingWhenOff", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(time.Minute))
+		w := newWorld(fresh(t), expires(time.Minute))
 		p := w.process(t, Policy{Scope: Off, Before: 24 * time.Hour})
-		wait(t, p.looked, "a look")
+		await.Receive(t, "a look", p.looked)
 		require.NotZero(t, w.looks)
 		require.Empty(t, p.runs(t))
 	})
 
 	t.Run("LeavesOutWhatIsInUseNoMore", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(address(t), expires(100*time.Hour))
+		w := newWorld(fresh(t), expires(100*time.Hour))
 		p := w.process(t, fallbacks)
 		_, err := p.queue.Insert(t.Context(), runArgs{TaskVersion: "sha256:gone", Target: "acme/second"}, &river.InsertOpts{Queue: runQueue})
 		require.NoError(t, err)

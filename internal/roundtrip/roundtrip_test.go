@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docket-gateway/docket/contracts"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers"
 )
 
@@ -183,11 +184,7 @@ func TestIsInterrupted(t *testing.T) {
 		return providers.Outcome{Kind: providers.Unknown, Failure: &providers.Failure{Code: providers.CodeAborted}}
 	}))
 	require.ErrorIs(t, err, context.Canceled)
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		require.Fail(t, "the request goes on")
-	}
+	await.Receive(t, "the end of the request", ended)
 }
 
 // A case that no client could send is a failure of its round trip, and not of the run.

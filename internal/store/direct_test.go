@@ -3,10 +3,10 @@ package store_test
 import (
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -56,12 +56,12 @@ func TestDirect(t *testing.T) {
 		require.NoError(t, err)
 		migrated := make(chan error, 1)
 		go func() { migrated <- s.Migrate(t.Context()) }()
-		require.Eventually(t, func() bool {
+		await.Until(t, "the migration waits for the lock, directly", func() bool {
 			var waiting []string
 			err := holder.QueryRow(t.Context(), `SELECT coalesce(array_agg(application_name), '{}') FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event = 'advisory'`).Scan(&waiting)
 			return err == nil && len(waiting) == 1 && waiting[0] == "direct"
-		}, time.Minute, 10*time.Millisecond)
+		})
 		_, err = holder.Exec(t.Context(), "SELECT pg_advisory_unlock($1)", int64(lock))
 		require.NoError(t, err)
 		require.NoError(t, <-migrated)

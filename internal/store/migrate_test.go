@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ariga.io/atlas/sql/sqltool"
 	"entgo.io/ent/dialect"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/migrate"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/store"
 )
 
@@ -115,7 +115,7 @@ func TestMigrations(t *testing.T) {
 	t.Run("NeedNoSecondConnectionOfThePool", func(t *testing.T) {
 		t.Parallel()
 		eachAddress(t, func(t *testing.T, address string) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 			defer cancel()
 			require.NoError(t, open(t, address, store.WithMaxConns(1)).Migrate(ctx))
 		})

@@ -4,47 +4,20 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"os"
 	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent"
-	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
 
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) { databases.Main(m) }
-
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}
-
-// migratedFile is an SQLite database that tests get copies of.
-var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "docket-store-test-") // not the first test's, which ends before the others
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "template.db")
-	if err := migrateTo("sqlite://" + path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
 
 var errBroken = errors.New("broken on purpose")
 
@@ -73,18 +46,7 @@ func emptyPostgres(t *testing.T) string {
 // eachDatabase runs a test on both databases, migrated.
 func eachDatabase(t *testing.T, f func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		raw, err := migratedFile()
-		require.NoError(t, err)
-		path := filepath.Join(t.TempDir(), "docket.db")
-		require.NoError(t, os.WriteFile(path, raw, 0o600))
-		f(t, open(t, "sqlite://"+path))
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, open(t, databases.DSN(t)))
-	})
+	databases.Each(t, func(t *testing.T, address string) { f(t, open(t, address)) })
 }
 
 func open(t *testing.T, address string, options ...store.Option) *store.Store {

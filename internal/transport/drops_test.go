@@ -13,12 +13,14 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // closed is the code that the server closes with.
 func (c *socketClient) closed() int {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(c.t.Context(), await.Patience)
 	defer cancel()
 	for {
 		if _, _, err := c.conn.Read(ctx); err != nil {
@@ -32,7 +34,7 @@ func (s *server) reset(t *testing.T, request string, last string) {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	require.NoError(t, err)
-	require.NoError(t, c.SetDeadline(time.Now().Add(timeout)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(await.Patience)))
 	_, err = c.Write([]byte(request))
 	require.NoError(t, err)
 	lines := bufio.NewReader(c)
@@ -93,7 +95,7 @@ func TestGoroutinesReturnToTheirBaselineAfterConnectsAndDrops(t *testing.T) { //
 		for range *drops {
 			drop()
 		}
-		require.Eventually(t, func() bool { return settled(baseline + 2) }, timeout, 10*time.Millisecond, name)
+		await.Until(t, "no goroutine is left by drops "+name, func() bool { return settled(baseline + 2) })
 	}
 	t.Logf("%d goroutines before and %d after %d connects and drops of each of %d kinds", baseline, runtime.NumGoroutine(), *drops, len(kinds))
 }

@@ -13,18 +13,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-)
 
-const (
-	timeout = 60 * time.Second
-	tick    = 2 * time.Millisecond
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // drops is small in ordinary runs: go test ./internal/transport -run Baseline -drops 10000
@@ -167,7 +163,7 @@ func (c *socketClient) subscribe(id, query string) {
 
 func (c *socketClient) receive() (m message) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(c.t.Context(), await.Patience)
 	defer cancel()
 	_, text, err := c.conn.Read(ctx)
 	require.NoError(c.t, err)
@@ -214,7 +210,7 @@ func (s *server) post(t *testing.T, query string, headers ...string) *http.Respo
 
 func (s *server) ask(t *testing.T, method, address, body string, headers ...string) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	require.NoError(t, err)

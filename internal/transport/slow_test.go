@@ -11,6 +11,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 // soon ends a stream soon after its client stopped reading, and never the connection.
@@ -40,7 +42,7 @@ func TestASlowConsumerIsToldWhereToResume(t *testing.T) {
 		s := serve(t, operations{"s": c.open, "rest": rest.open}, soon)
 		socket := s.greet(t)
 		socket.subscribe("1", "s")
-		require.Eventually(t, func() bool { return c.ended.Load() == 1 }, timeout, tick)
+		await.Until(t, "the subscription ends", func() bool { return c.ended.Load() == 1 })
 		read := 0
 		m := socket.receive()
 		for ; m.Type == "next"; m = socket.receive() {
@@ -70,7 +72,7 @@ func TestASlowConsumerIsToldWhereToResume(t *testing.T) {
 			before := made
 			made = c.made.Load()
 			return made > 0 && made == before
-		}, timeout, 4*soon.SlowAfter)
+		}, await.Patience, 4*soon.SlowAfter)
 		read := 0
 		e := next()
 		for ; e.id != ""; e = next() {

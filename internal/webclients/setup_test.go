@@ -18,28 +18,16 @@ import (
 
 	typescript "github.com/docket-gateway/docket/clients/typescript"
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
-	"github.com/docket-gateway/docket/internal/pgtest"
-	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/logtest"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 )
 
-const (
-	// patience bounds one program. It is far above what one takes, since several tests share few cores.
-	patience = 3 * time.Minute
-	// installing bounds npm, which fetches about 60 MB the first time.
-	installing = 15 * time.Minute
-)
+// installing bounds npm, which fetches about 60 MB the first time.
+const installing = 15 * time.Minute
 
-var databases = pgtest.New(pgtest.Template(func(dsn string) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	s, err := store.Open(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { err = s.Close() }()
-	return s.Migrate(ctx)
-}))
+var databases = storetest.New()
 
 // folders is where programs are put together, gone when the tests are over.
 var folders string
@@ -133,7 +121,7 @@ func open(t *testing.T) *workshop {
 // run runs a program to its good end and returns what it printed.
 func (w *workshop) run(t *testing.T, folder string, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*await.Patience) // the programs have one of their own
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.node, args...)
 	cmd.Dir = folder
@@ -153,7 +141,7 @@ func gateways(t *testing.T) (urls []string) {
 		cfg := config.Default()
 		cfg.Listen, cfg.Database = "127.0.0.1:0", config.NewDSN(dsn)
 		cfg.Tasks = []string{filepath.Join("..", "..", "contracts", "tasks")}
-		log := &safeBuffer{}
+		log := &logtest.Buffer{}
 		g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
 		require.NoError(t, err, "%s", log)
 		t.Cleanup(func() {
@@ -168,21 +156,4 @@ func gateways(t *testing.T) (urls []string) {
 		urls = append(urls, "http://"+g.Addr()+"/graphql")
 	}
 	return urls
-}
-
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

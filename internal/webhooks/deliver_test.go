@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
 	"github.com/docket-gateway/docket/internal/store"
 )
@@ -55,7 +56,7 @@ func TestTellsEveryEndOfAJob(t *testing.T) {
 				j = p.job(t, j.ID)
 				require.Equal(t, tc.end, j.State)
 
-				m := signal(t, r.got, "delivery")
+				m := await.Receive(t, "delivery", r.got)
 				verify(t, m, oldSecret)
 				require.Equal(t, "POST /hook?token=abc", m.header.Get("Test-Path"))
 				require.Equal(t, "application/json", m.header.Get("Content-Type"))
@@ -68,7 +69,7 @@ func TestTellsEveryEndOfAJob(t *testing.T) {
 					JobID: j.ID, IdempotencyKey: j.IdempotencyKey, State: string(tc.end), Version: j.Version, EventNumber: j.LastEvent,
 				}}, got)
 				require.NotContains(t, string(m.body), "forty-two", "the result is not for everybody who holds the URL")
-				require.Equal(t, ResultDelivered, signal(t, p.results, "result"))
+				require.Equal(t, ResultDelivered, await.Receive(t, "result", p.results))
 			})
 		})
 	}
@@ -89,7 +90,7 @@ func TestTellsBothEndsOfAJobThatWasReopened(t *testing.T) {
 		p.work(t)
 		versions := map[string]int{}
 		for range 2 {
-			m := signal(t, r.got, "delivery")
+			m := await.Receive(t, "delivery", r.got)
 			verify(t, m, oldSecret)
 			var got message
 			require.NoError(t, json.Unmarshal(m.body, &got))
@@ -110,11 +111,11 @@ func TestRepeatsTheSameMessageUntilItIsTaken(t *testing.T) {
 		r := newReceiver(t, http.StatusInternalServerError, http.StatusFound, http.StatusTemporaryRedirect, http.StatusNotFound, http.StatusOK)
 		p.work(t)
 		p.cancel(t, p.create(t, r.URL+"/hook"))
-		first := signal(t, r.got, "first try")
+		first := await.Receive(t, "first try", r.got)
 		for i := range 5 {
 			m := first
 			if i > 0 {
-				m = signal(t, r.got, "next try")
+				m = await.Receive(t, "next try", r.got)
 			}
 			verify(t, m, oldSecret)
 			verify(t, m, newSecret)
@@ -125,9 +126,9 @@ func TestRepeatsTheSameMessageUntilItIsTaken(t *testing.T) {
 			if i == 4 {
 				want = ResultDelivered
 			}
-			require.Equal(t, want, signal(t, p.results, "result"))
+			require.Equal(t, want, await.Receive(t, "result", p.results))
 		}
-		eventually(t, func() bool { return p.entries(t, "completed") == 1 }, "the delivery is over")
+		await.Until(t, "the delivery is over", func() bool { return p.entries(t, "completed") == 1 })
 		require.Empty(t, r.got)
 	})
 }
@@ -142,16 +143,16 @@ func TestWaitsForAReceiverThatIsDown(t *testing.T) {
 		p.hooks.backoff = func(int) time.Duration { return 100 * time.Millisecond }
 		p.work(t)
 		p.cancel(t, p.create(t, "http://"+at+"/hook?token=hunter2"))
-		require.Equal(t, ResultRetried, signal(t, p.results, "failed try"))
+		require.Equal(t, ResultRetried, await.Receive(t, "failed try", p.results))
 
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", at)
 		require.NoError(t, err)
 		up := &httptest.Server{Listener: l, Config: &http.Server{Handler: r}} //nolint:gosec // no stranger calls it
 		up.Start()
 		t.Cleanup(up.Close)
-		verify(t, signal(t, r.got, "delivery"), oldSecret)
+		verify(t, await.Receive(t, "delivery", r.got), oldSecret)
 
-		eventually(t, func() bool { return p.entries(t, "completed") == 1 }, "the delivery is over")
+		await.Until(t, "the delivery is over", func() bool { return p.entries(t, "completed") == 1 })
 		var errs string
 		require.NoError(t, p.store.DB().QueryRowContext(t.Context(), "SELECT CAST(errors AS text) FROM river_job WHERE kind = 'webhook'").Scan(&errs))
 		for _, text := range []string{errs, p.log.String()} {
@@ -168,8 +169,8 @@ func TestStopsWhenTheReceiverSaysGone(t *testing.T) {
 		p, r := start(t, address, oldSecret), newReceiver(t, http.StatusGone)
 		p.work(t)
 		p.cancel(t, p.create(t, r.URL))
-		require.Equal(t, ResultGone, signal(t, p.results, "result"))
-		eventually(t, func() bool { return p.entries(t, "cancelled") == 1 }, "the delivery is over")
+		require.Equal(t, ResultGone, await.Receive(t, "result", p.results))
+		await.Until(t, "the delivery is over", func() bool { return p.entries(t, "cancelled") == 1 })
 		require.Len(t, r.got, 1)
 	})
 }
@@ -181,9 +182,9 @@ func TestGivesUpAfterTheLastTry(t *testing.T) {
 		p.cancel(t, p.create(t, r.URL))
 		p.exec(t, "UPDATE river_job SET max_attempts = 2 WHERE kind = 'webhook'")
 		p.work(t)
-		require.Equal(t, ResultRetried, signal(t, p.results, "first result"))
-		require.Equal(t, ResultAbandoned, signal(t, p.results, "second result"))
-		eventually(t, func() bool { return p.entries(t, "discarded") == 1 }, "the delivery is over")
+		require.Equal(t, ResultRetried, await.Receive(t, "first result", p.results))
+		require.Equal(t, ResultAbandoned, await.Receive(t, "second result", p.results))
+		await.Until(t, "the delivery is over", func() bool { return p.entries(t, "discarded") == 1 })
 		require.Contains(t, p.log.String(), "webhook given up")
 	})
 }
@@ -213,13 +214,13 @@ func TestWaitsAsLongAsTheReceiverAsks(t *testing.T) {
 				p.cancel(t, p.create(t, r.URL))
 				before := time.Now()
 				p.work(t)
-				require.Equal(t, ResultRetried, signal(t, p.results, "result"))
-				eventually(t, func() bool { return p.entries(t, "retryable") == 1 }, "the delivery waits")
+				require.Equal(t, ResultRetried, await.Receive(t, "result", p.results))
+				await.Until(t, "the delivery waits", func() bool { return p.entries(t, "retryable") == 1 })
 				list, err := p.client.JobList(t.Context(), river.NewJobListParams().Kinds(entryArgs{}.Kind()))
 				require.NoError(t, err)
 				require.Len(t, list.Jobs, 1)
 				// A date has whole seconds; up to a tenth is added.
-				require.WithinRange(t, list.Jobs[0].ScheduledAt, before.Add(tc.wait-patience), time.Now().Add(tc.wait+tc.wait/10+time.Second))
+				require.WithinRange(t, list.Jobs[0].ScheduledAt, before.Add(tc.wait-await.Patience), time.Now().Add(tc.wait+tc.wait/10+time.Second))
 				require.Equal(t, 1, list.Jobs[0].Attempt, "the try counts")
 				require.Equal(t, maxTries, list.Jobs[0].MaxAttempts)
 			})
@@ -240,7 +241,7 @@ func TestNextProcessDelivers(t *testing.T) {
 
 			p := start(t, address, oldSecret)
 			p.work(t)
-			verify(t, signal(t, r.got, "delivery"), oldSecret)
+			verify(t, await.Receive(t, "delivery", r.got), oldSecret)
 		})
 	})
 
@@ -253,14 +254,7 @@ func TestNextProcessDelivers(t *testing.T) {
 			// It may have been delivered or not: nobody knows, so it is delivered again.
 			p.exec(t, "UPDATE river_job SET state = 'running', attempt = 1, attempted_at = "+p.store.Now(-3*time.Minute)+" WHERE kind = 'webhook'")
 			p.work(t)
-			late := time.NewTimer(time.Minute) // River elects a leader, looks for dead entries and then for due ones
-			defer late.Stop()
-			select {
-			case m := <-r.got:
-				verify(t, m, oldSecret)
-			case <-late.C:
-				require.Fail(t, "not delivered")
-			}
+			verify(t, await.Receive(t, "delivery", r.got), oldSecret) // River elects a leader, looks for dead entries and then for due ones
 		})
 	})
 
@@ -281,7 +275,7 @@ func TestNextProcessDelivers(t *testing.T) {
 			require.Equal(t, 1, poor.entries(t, "available"))
 
 			p.work(t)
-			verify(t, signal(t, r.got, "delivery"), oldSecret)
+			verify(t, await.Receive(t, "delivery", r.got), oldSecret)
 			require.Empty(t, poor.results)
 		})
 	})

@@ -1,17 +1,14 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -25,10 +22,12 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/ent/attempt"
 	"github.com/docket-gateway/docket/ent/job"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/jobs"
-	"github.com/docket-gateway/docket/internal/pgtest"
+	"github.com/docket-gateway/docket/internal/logtest"
 	"github.com/docket-gateway/docket/internal/queue"
 	"github.com/docket-gateway/docket/internal/store"
+	"github.com/docket-gateway/docket/internal/store/storetest"
 	"github.com/docket-gateway/docket/internal/tasks"
 	"github.com/docket-gateway/docket/internal/viewer"
 )
@@ -38,10 +37,7 @@ const (
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-// patience is how long tests wait for what is meant to happen soon.
-const patience = 10 * time.Second
-
-var databases = pgtest.New(pgtest.Template(migrateTo))
+var databases = storetest.New()
 
 func TestMain(m *testing.M) {
 	databases.Main(m)
@@ -51,29 +47,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func migrateTo(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := store.Open(ctx, address)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Migrate(ctx), s.Close())
-}
-
 // eachDatabase runs a test on SQLite and on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, address string)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		address := "sqlite://" + filepath.Join(t.TempDir(), "docket.db")
-		require.NoError(t, migrateTo(address))
-		f(t, address)
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		t.Parallel()
-		f(t, databases.DSN(t))
-	})
+	databases.Each(t, f)
 }
 
 // process is one docket as far as this package goes: jobs, whose attempts nobody works on, and webhooks.
@@ -84,7 +61,7 @@ type process struct {
 	store   *store.Store
 	client  *queue.Client
 	results chan string // of the tries
-	log     *buffer
+	log     *logtest.Buffer
 	ann     context.Context
 	sys     context.Context
 	stop    func()
@@ -96,7 +73,7 @@ func start(t *testing.T, address string, secrets ...string) *process {
 	ctx := t.Context()
 	st, err := store.Open(ctx, address, store.WithMaxConns(6))
 	require.NoError(t, err)
-	p := &process{store: st, results: make(chan string, 100), log: &buffer{}, sys: viewer.NewSystemContext(ctx),
+	p := &process{store: st, results: make(chan string, 100), log: &logtest.Buffer{}, sys: viewer.NewSystemContext(ctx),
 		ann: viewer.NewContext(ctx, viewer.Viewer{Issuer: "test", Subject: "ann"})}
 	log := slog.New(slog.NewJSONHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p.hooks, err = New(Options{Secrets: secrets, AllowPrivate: true, Logger: log, Metrics: p})
@@ -120,7 +97,7 @@ func (p *process) work(t *testing.T) {
 	require.NoError(t, p.client.Start(context.WithoutCancel(t.Context())))
 	end := p.stop
 	p.stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), await.Patience)
 		defer cancel()
 		require.NoError(t, p.client.StopAndCancel(ctx))
 		end()
@@ -220,43 +197,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := req.Header.Clone()
 	h.Set("Test-Path", req.Method+" "+req.URL.String())
 	r.got <- received{h, body}
-}
-
-// signal waits for a channel.
-func signal[T any](t *testing.T, c <-chan T, what string) (v T) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case v = <-c:
-	case <-late.C:
-		require.Fail(t, "no "+what)
-	}
-	return v
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, holds func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, holds, patience, 10*time.Millisecond, what)
-}
-
-// buffer is a log.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // idle is another part, so that a process without a secret has a queue to work on, as in production.

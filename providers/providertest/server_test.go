@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/providers/providertest"
 )
 
@@ -79,7 +79,7 @@ func TestHoldsUntilReleased(t *testing.T) {
 		b, _ := io.ReadAll(resp.Body)
 		answered <- string(b)
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	require.NoError(t, s.Wait(ctx, 1))
 	require.Empty(t, answered)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -19,11 +18,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/chromium"
 )
 
 // Deadline bounds a whole visit; one wait may take half of it. A cold Chromium takes seconds, on a busy machine many.
-const Deadline = 3 * time.Minute
+const Deadline = 2 * await.Patience
 
 // Page is one visit in a browser of its own, closed when the test ends.
 type Page struct {

@@ -7,7 +7,7 @@ import { startProxy } from "./proxy.mjs";
 /** The servers' endpoints, one database behind them. */
 export const urls = (process.env.WEBCLIENTS_URLS ?? "").split(" ");
 
-const patience = 90_000; // far above what a wait takes, since several programs share few cores
+const patience = 180_000; // far above what a wait takes, since several programs share few cores
 
 /**
  * make(url, authorization) returns the client, made for a proxy that breaks:
