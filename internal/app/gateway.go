@@ -102,7 +102,7 @@ func Start(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *Gatewa
 	if g.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if cfg.Auth.Mode != config.AuthModeToken {
+	if believesClients(cfg.Auth) {
 		if err := auth.RequireLoopbackListener(g.listener); err != nil {
 			return nil, errors.Join(err, g.listener.Close())
 		}
@@ -274,8 +274,10 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	noticed := time.NewTimer(g.cfg.ShutdownDelay)
 	defer noticed.Stop()
 	g.rechecks.Stop()
-	stopped := g.dispatcher.Stop(ctx) // watchers see what the drain brings, so streams end after it
-	select {                          // a load balancer asks /readyz only now and then
+	// Watchers see what the drain brings, so streams end after it.
+	stopped := g.dispatcher.Stop(ctx)
+	// A load balancer asks /readyz only now and then.
+	select {
 	case <-noticed.C:
 	case <-ctx.Done():
 	}

@@ -20,8 +20,11 @@ type identity struct {
 	jwt   *oidc.Verifier // nil: no JWT
 }
 
+// believesClients says that nothing proves who a client is, so that only this machine may be listened to.
+func believesClients(cfg config.Auth) bool { return cfg.Mode != config.AuthModeToken }
+
 func newIdentity(cfg config.Auth, s *store.Store, log *slog.Logger) (*identity, error) {
-	if cfg.Mode != config.AuthModeToken { // whatever else it is, it is refused beyond loopback
+	if believesClients(cfg) {
 		return &identity{guard: auth.NewDevGuard()}, nil
 	}
 	i, token := &identity{}, auth.Token{}
@@ -58,7 +61,7 @@ func (i *identity) run(life context.Context, background *sync.WaitGroup) {
 
 // reachable refuses to listen beyond this machine where clients are believed.
 func reachable(ctx context.Context, cfg *config.Config) error {
-	if cfg.Auth.Mode == config.AuthModeToken {
+	if !believesClients(cfg.Auth) {
 		return nil
 	}
 	return auth.RequireLoopback(ctx, cfg.Listen)
