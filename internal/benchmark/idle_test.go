@@ -43,9 +43,9 @@ func BenchmarkIdle(b *testing.B) {
 				require.NoError(b, file.Close())
 				gateway := runGateway(b, path, config)
 				for range b.N {
-					time.Sleep(settling)
+					time.Sleep(settling) //nolint:forbidigo // what is measured is waiting
 					before := cpuTime(b, gateway)
-					time.Sleep(idleFor)
+					time.Sleep(idleFor) //nolint:forbidigo // the same
 					b.ReportMetric(100*float64(cpuTime(b, gateway)-before)/float64(idleFor), "%core")
 				}
 				b.ReportMetric(0, "ns/op")
