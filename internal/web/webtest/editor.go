@@ -47,6 +47,22 @@ func (p *Page) run(operation string) {
 	p.Do(chromedp.Click(executeButton), chromedp.Click(item))
 }
 
+// press presses a button of an item of the history; some are only to be seen under the mouse.
+func (p *Page) press(item, button string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf(`(() => {
+		const items = [...document.querySelectorAll(".graphiql-history-item")].filter((i) => i.innerText.includes(%s));
+		items[0]?.querySelector('button[aria-label="' + %s + '"]').click();
+		return items.length > 0;
+	})()`, quote(item), quote(button)))
+}
+
+// flat is Text on one line.
+func (p *Page) flat(selector string) string {
+	p.t.Helper()
+	return strings.Join(strings.Fields(p.Text(selector)), " ")
+}
+
 // kept returns everything that the page can keep in the browser, as text.
 func (p *Page) kept() string {
 	p.t.Helper()

@@ -65,7 +65,9 @@ func (g *gateway) openJob(t *testing.T) string {
 	text, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	var answer struct {
-		Data struct{ CreateJob struct{ Job struct{ ID string } } }
+		Data struct {
+			CreateJob struct{ Job struct{ ID string } }
+		}
 	}
 	require.NoError(t, json.Unmarshal(text, &answer))
 	require.NotEmpty(t, answer.Data.CreateJob.Job.ID, "%s", text)

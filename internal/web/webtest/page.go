@@ -23,7 +23,7 @@ import (
 )
 
 // Deadline bounds a whole visit; one wait may take half of it. A cold Chromium takes seconds, on a busy machine many.
-const Deadline = 1 * time.Minute
+const Deadline = 3 * time.Minute
 
 // Page is one visit in a browser of its own, closed when the test ends.
 type Page struct {

@@ -8,8 +8,9 @@ socket.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
 const lifetime = 4410;
 const tooManySockets = 4430;
 const goingAway = 1001;
+const tryAgainLater = 1013;
 const refused = new Set([CloseCode.Unauthorized, CloseCode.Forbidden]);
-const retryAttempts = 8;
+const retryAttempts = 8; // about 40 s
 
 // createWatch runs subscriptions. A connection that is lost is opened again; one that is refused is not, and that is said at once.
 export const createWatch = (notice) => (params, headers) => ({
@@ -75,6 +76,7 @@ function passing(problem, connected) {
 function reason({ code }, connected) {
   if (code === lifetime) return 'The connection has reached its age.';
   if (code === goingAway) return 'The gateway is stopping.';
+  if (code === tryAgainLater) return 'The gateway cannot check credentials now.';
   return connected ? 'The connection is lost.' : 'The gateway does not answer.';
 }
 
@@ -84,5 +86,5 @@ function explain(problem, connected) {
   if (refused.has(code)) return `The credentials have expired or were revoked (${code} ${said}). Write new ones under Headers and run it again.`;
   if (code === tooManySockets) return 'Too many sockets of yours are open at this gateway. Close some and run it again.';
   if (code >= 4000) return `The gateway has closed the connection: ${code} ${said}.`;
-  return connected ? 'The connection is lost and could not be opened again.' : 'The gateway does not answer.';
+  return `${reason(problem, connected)} ${retryAttempts} more tries failed.`;
 }
