@@ -54,10 +54,10 @@ func TestPageInTokenMode(t *testing.T) {
 	// What an older page stored is gone, and the welcome is true.
 	p.Do(chromedp.Navigate(g.url + "/"))
 	p.Until(says("This gateway asks who you are"))
+	calm(t)
 	p.holds(operations, "asks who you are. Write under Headers")
 	require.NotContains(t, p.read(operations), `operator "local"`)
 	require.Empty(t, p.read(headers))
-	calm(t)
 
 	p.Do(chromedp.Click(`button[aria-label="Open settings dialog"]`), chromedp.WaitVisible(`.graphiql-dialog`))
 	require.NotContains(t, p.Text(".graphiql-dialog"), "headers", "nothing offers to keep them")

@@ -74,7 +74,7 @@ function passing(problem, connected) {
 }
 
 function reason({ code }, connected) {
-  if (code === lifetime) return 'The connection has reached its age.';
+  if (code === lifetime) return 'The connection is as old as it may become.';
   if (code === goingAway) return 'The gateway is stopping.';
   if (code === tryAgainLater) return 'The gateway cannot check credentials now.';
   return connected ? 'The connection is lost.' : 'The gateway does not answer.';
