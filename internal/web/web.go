@@ -30,14 +30,29 @@ var dist embed.FS
 const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:; " +
 	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// Options are what the page has to know of its gateway.
+type Options struct {
+	Token bool // clients need an API key or a JWT [they are believed, see docs/authentication.md]
+}
+
+// told is where the page reads how clients say who they are.
+const told = `<meta name="docket-auth" content="token">`
+
 // Handler serves the page at / and its files under /assets/; everything else is 404.
-func Handler() (http.Handler, error) {
+func Handler(o Options) (http.Handler, error) {
 	pages := map[string]*page{}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		p, err := newPage(name)
+		plain, err := dist.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if path.Ext(name) == ".html" && !o.Token {
+			plain = bytes.Replace(plain, []byte(told), []byte(strings.Replace(told, "token", "dev", 1)), 1)
+		}
+		p, err := newPage(name, plain)
 		if err != nil {
 			return err
 		}
@@ -72,11 +87,7 @@ type page struct {
 	compressed  func() []byte
 }
 
-func newPage(name string) (*page, error) {
-	plain, err := dist.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
+func newPage(name string, plain []byte) (*page, error) {
 	contentType := contentTypes[path.Ext(name)]
 	if contentType == "" {
 		return nil, fmt.Errorf("%s: no content type for it", name)

@@ -15,7 +15,7 @@ import (
 
 func get(t *testing.T, method, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	h, err := Handler()
+	h, err := Handler(Options{})
 	require.NoError(t, err)
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	for _, line := range headers {
@@ -92,4 +92,17 @@ func TestAnswersNotModified(t *testing.T) {
 	w := get(t, http.MethodGet, "/", "If-None-Match: "+etag)
 	require.Equal(t, http.StatusNotModified, w.Code)
 	require.Empty(t, w.Body.String())
+}
+
+func TestTellsThePageHowClientsSayWhoTheyAre(t *testing.T) {
+	t.Parallel()
+	pages := map[bool]*httptest.ResponseRecorder{}
+	for token, mode := range map[bool]string{false: "dev", true: "token"} {
+		h, err := Handler(Options{Token: token})
+		require.NoError(t, err)
+		pages[token] = httptest.NewRecorder()
+		h.ServeHTTP(pages[token], httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		require.Equal(t, []string{mode}, regexp.MustCompile(`<meta name="docket-auth" content="(\w+)">`).FindStringSubmatch(pages[token].Body.String())[1:])
+	}
+	require.NotEqual(t, pages[false].Header().Get("ETag"), pages[true].Header().Get("ETag"), "a browser would keep the other page")
 }

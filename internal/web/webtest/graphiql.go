@@ -67,9 +67,9 @@ func (p *Page) requireCalm() {
 	require.NotEmpty(p.t, p.Requests(), "nothing was observed, so nothing is proved")
 }
 
-// shown is a JavaScript expression: the response pane shows text.
+// shown is a JavaScript expression: the response pane shows text, however its lines are broken.
 func shown(text string) string {
-	return fmt.Sprintf(`document.querySelector(%q)?.innerText.replaceAll("\u00a0", " ").includes(%s)`, response, quote(text))
+	return fmt.Sprintf(`document.querySelector(%q)?.innerText.replaceAll(/\s+/g, " ").includes(%s)`, response, quote(text))
 }
 
 // quote writes text as a JavaScript string.

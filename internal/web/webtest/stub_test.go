@@ -51,7 +51,7 @@ func newStub(t *testing.T) (*stub, *httptest.Server) {
 	t.Helper()
 	introspection, err := os.ReadFile("../testdata/introspection.json")
 	require.NoError(t, err)
-	page, err := web.Handler()
+	page, err := web.Handler(web.Options{})
 	require.NoError(t, err)
 	s := &stub{introspection: introspection}
 	mux := http.NewServeMux()
