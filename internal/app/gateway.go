@@ -155,7 +155,7 @@ func (g *Gateway) handler(ctx context.Context, guard *auth.Guard, service *jobs.
 		Follower: &events.Follower{Client: g.store.Client(), Hub: hub},
 		Gate:     g.check, Retention: g.retention(),
 	})
-	console, err := web.Handler(web.Options{Token: g.cfg.Auth.Mode == config.AuthModeToken})
+	console, err := web.Handler(web.Options{Token: !believesClients(g.cfg.Auth)})
 	if err != nil {
 		return nil, err
 	}
