@@ -2,8 +2,9 @@ import { createClient as createSocket, type Client as Socket } from "graphql-ws/
 
 import { DocketError } from "./errors.js";
 import * as documents from "./generated/documents.js";
-import { resend, send, type Endpoint, type Headers } from "./http.js";
+import { bodyOf, headerOf, resend, send, type Endpoint, type Headers } from "./http.js";
 import { Intent, type IntentHost, type IntentOptions, type JobRequest } from "./intent.js";
+import { Owners } from "./owner.js";
 import { withDefaults, type RetryOptions } from "./retry.js";
 import { defaultStorage, type IntentStorage } from "./storage.js";
 import type { Document } from "./typed.js";
@@ -21,6 +22,11 @@ export interface ClientOptions {
   url: string;
   /** Headers of each request, `Authorization` among them, which sockets send in `connection_init`. A function is asked each time. */
   headers?: Headers | (() => Headers | Promise<Headers>);
+  /**
+   * Who is signed in, by any text that stays the same for a user and is nobody else's; intents of others in the same storage are
+   * out of reach. A function is asked each time. [the server is asked for its `viewer`, once for each `Authorization`]
+   */
+  owner?: string | (() => string | Promise<string>);
   /** Where keys of open intents are kept. [localStorage in a browser, memory elsewhere] */
   storage?: IntentStorage;
   retry?: RetryOptions;
@@ -66,11 +72,14 @@ export class Client {
       connectionParams: async () => authorization(await headers()),
     });
     const storage = options.storage ?? defaultStorage();
+    const who = options.owner;
+    const owners = new Owners(this.#endpoint, who === undefined || typeof who === "function" ? who : () => who);
     this.#host = {
       storage,
-      exclusive: (name, task) => this.#inOrder(name, () => (storage.lock ? storage.lock(name, task) : task())),
-      resend: (body, more, signal) => resend(this.#endpoint, { body, headers: more, signal }),
-      exists: async (id, signal) => (await this.#query(documents.JobDocument, { id }, signal)).job !== null,
+      exclusive: (entry, task) => this.#inOrder(entry, () => (storage.lock ? storage.lock(entry, task) : task())),
+      owner: (signal) => owners.now(signal),
+      resend: (owner, body, more, signal) =>
+        resend(this.#endpoint, { body, headers: more, signal, admit: (headers, limit) => owners.admit(owner, headers, limit) }),
       events: (jobId, o) => this.watch(jobId, o),
     };
   }
@@ -166,18 +175,10 @@ export class Client {
   }
 }
 
-function bodyOf(document: { toString(): string }, variables: unknown): string {
-  return JSON.stringify({ query: document.toString(), variables });
-}
-
 /** `Authorization` alone: a socket has no other headers. */
 function authorization(headers: Headers): Record<string, string> | undefined {
-  for (const [name, value] of Object.entries(headers)) {
-    if (name.toLowerCase() === "authorization") {
-      return { Authorization: value };
-    }
-  }
-  return undefined;
+  const value = headerOf(headers, "authorization");
+  return value === undefined ? undefined : { Authorization: value };
 }
 
 /** Ends a socket whose ping is not answered in time: a dead connection would look like a quiet one. */

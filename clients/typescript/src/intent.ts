@@ -1,5 +1,9 @@
 import { DocketError } from "./errors.js";
-import { CreateJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type JobState } from "./generated/documents.js";
+import {
+  CreateJobDocument, IntentJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type IntentJobQuery, type JobState,
+} from "./generated/documents.js";
+import { bodyOf } from "./http.js";
+import { otherOwner } from "./owner.js";
 import type { IntentStorage } from "./storage.js";
 import type { WatchOptions } from "./watch.js";
 
@@ -17,17 +21,26 @@ export interface IntentOptions {
 /** What an intent needs of its client. */
 export interface IntentHost {
   readonly storage: IntentStorage;
-  exclusive<T>(name: string, task: () => Promise<T>): Promise<T>;
-  resend<T>(body: string, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<T>;
-  exists(jobId: string, signal: AbortSignal | undefined): Promise<boolean>;
+  /** Runs `task` while no other one of that entry runs. */
+  exclusive<T>(entry: string, task: () => Promise<T>): Promise<T>;
+  /** Who is signed in. */
+  owner(signal: AbortSignal | undefined): Promise<string>;
+  /** Sends as that owner and nobody else. */
+  resend<T>(owner: string, body: string, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<T>;
   events(jobId: string, options: WatchOptions): AsyncIterableIterator<EventFieldsFragment>;
 }
 
 /** What is kept of an open intent. */
 interface Kept {
   key: string;
-  /** Set once the server has told which job it is. */
+  /** Set once the server has told which job it is, and whose. */
   jobId?: string;
+  jobOwner?: string;
+}
+
+/** An entry of the storage: whose it is, under which name, and what it holds. */
+interface Entry extends Kept {
+  owner: string;
 }
 
 const finished: ReadonlySet<JobState> = new Set<JobState>(["SUCCEEDED", "FAILED", "CANCELLED"]);
@@ -41,7 +54,7 @@ export class Intent {
   readonly #host: IntentHost;
   readonly #request: string;
   readonly #ownKey: string | undefined;
-  #kept: Promise<Kept> | undefined;
+  #kept: Promise<Entry> | undefined;
   #submitting: Promise<CreateJobResult> | undefined;
   #jobId: string | undefined; // once the server has told
 
@@ -58,7 +71,7 @@ export class Intent {
 
   /** The key, made and kept by the first call. */
   async key(): Promise<string> {
-    return (await this.#keep()).key;
+    return (await this.#keep(undefined)).key;
   }
 
   /**
@@ -93,25 +106,25 @@ export class Intent {
   /** Forgets the key: the next intent of this name is a new one. The job goes on. */
   async end(): Promise<void> {
     const kept = await this.#kept;
-    await this.#host.exclusive(this.name, async () => {
-      const there = parse(await this.#host.storage.get(this.name), this.name);
+    const entry = this.#entryOf(kept?.owner ?? (await this.#host.owner(undefined)));
+    await this.#host.exclusive(entry, async () => {
+      const there = parse(await this.#host.storage.get(entry), this.name);
       if (there && (!kept || there.key === kept.key)) { // not a later intent's
-        await this.#host.storage.remove(this.name);
+        await this.#host.storage.remove(entry);
       }
     });
   }
 
   async #submit(signal: AbortSignal | undefined): Promise<CreateJobResult> {
-    const kept = await this.#keep();
-    // The server forgets keys of jobs that it removes. To send this one then would make a second job.
-    if (kept.jobId !== undefined && !(await this.#host.exists(kept.jobId, signal))) {
-      throw new DocketError("INTENT_EXPIRED", `the job of the intent ${this.name} is not kept any more; end() allows a new one`);
+    const kept = await this.#keep(signal);
+    if (kept.jobId !== undefined) {
+      await this.#requireJob(kept, kept.jobId, signal);
     }
     const body = `{"query":${JSON.stringify(CreateJobDocument.toString())},"variables":{"input":${withKey(this.#request, kept.key)}}}`;
-    const { createJob } = await this.#host.resend<CreateJobMutation>(body, { "idempotency-key": quoted(kept.key) }, signal);
+    const { createJob } = await this.#host.resend<CreateJobMutation>(kept.owner, body, { "idempotency-key": quoted(kept.key) }, signal);
     if (createJob.__typename === "CreateJobSuccess") {
       this.#jobId = createJob.job.id;
-      await this.#accepted(kept, createJob.job.id);
+      await this.#accepted(kept, createJob.job);
       if (finished.has(createJob.job.state)) {
         await this.end();
       }
@@ -119,35 +132,62 @@ export class Intent {
     return createJob;
   }
 
-  #keep(): Promise<Kept> {
-    this.#kept ??= this.#host
-      .exclusive(this.name, async () => {
-        const there = parse(await this.#host.storage.get(this.name), this.name);
-        if (there && (this.#ownKey === undefined || there.key === this.#ownKey)) {
-          return there;
-        }
-        const made: Kept = { key: this.#ownKey ?? randomKey() };
-        await this.#host.storage.set(this.name, JSON.stringify(made));
-        return made;
-      })
-      .catch((error: unknown) => {
-        this.#kept = undefined; // the next call tries again
-        throw error;
-      });
-    return this.#kept;
+  /** The server forgets keys of jobs that it removes. To send this one then would make a second job; so would another user's. */
+  async #requireJob(kept: Entry, id: string, signal: AbortSignal | undefined): Promise<void> {
+    const { viewer, job } = await this.#host.resend<IntentJobQuery>(kept.owner, bodyOf(IntentJobDocument, { id }), {}, signal);
+    if (viewer.subject !== kept.jobOwner) {
+      throw otherOwner();
+    }
+    if (job === null) {
+      throw new DocketError("INTENT_EXPIRED", `the job of the intent ${this.name} is not kept any more; end() allows a new one`);
+    }
   }
 
-  async #accepted(kept: Kept, jobId: string): Promise<void> {
-    if (kept.jobId === jobId) {
+  /** Reads the entry, or makes it. An object stays with the one that it found first. */
+  async #keep(signal: AbortSignal | undefined): Promise<Entry> {
+    const owner = await this.#host.owner(signal);
+    this.#kept ??= this.#load(owner).catch((error: unknown) => {
+      this.#kept = undefined; // the next call tries again
+      throw error;
+    });
+    const kept = await this.#kept;
+    if (kept.owner !== owner) {
+      throw otherOwner();
+    }
+    return kept;
+  }
+
+  #load(owner: string): Promise<Entry> {
+    const entry = this.#entryOf(owner);
+    return this.#host.exclusive(entry, async () => {
+      const there = parse(await this.#host.storage.get(entry), this.name);
+      if (there && (this.#ownKey === undefined || there.key === this.#ownKey)) {
+        return { ...there, owner };
+      }
+      const made: Kept = { key: this.#ownKey ?? randomKey() };
+      await this.#host.storage.set(entry, JSON.stringify(made));
+      return { ...made, owner };
+    });
+  }
+
+  async #accepted(kept: Entry, job: { id: string; owner: string }): Promise<void> {
+    if (kept.jobId === job.id) {
       return;
     }
-    await this.#host.exclusive(this.name, async () => {
-      const there = parse(await this.#host.storage.get(this.name), this.name);
+    const entry = this.#entryOf(kept.owner);
+    await this.#host.exclusive(entry, async () => {
+      const there = parse(await this.#host.storage.get(entry), this.name);
       if (there?.key === kept.key) { // still open
-        await this.#host.storage.set(this.name, JSON.stringify({ ...there, jobId }));
+        await this.#host.storage.set(entry, JSON.stringify({ ...there, jobId: job.id, jobOwner: job.owner }));
       }
     });
-    kept.jobId = jobId;
+    kept.jobId = job.id;
+    kept.jobOwner = job.owner;
+  }
+
+  /** Users of one browser share its storage, and no intent. */
+  #entryOf(owner: string): string {
+    return JSON.stringify([owner, this.name]);
   }
 }
 

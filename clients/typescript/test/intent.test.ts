@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { memoryStorage, webStorage, type IntentStorage } from "../src/index.js";
-import { client, job, lost, ok, scripted, status, success } from "./support.js";
+import { client, job, lost, ok, scripted, status, success, there } from "./support.js";
 
 const request = { task: "triage", input: { text: "hello" } };
 
@@ -103,31 +103,32 @@ test("conflict and invalid input are data, and the intent stays open", async () 
 
 test("an intent ends with its job, or by hand", async () => {
   const storage = memoryStorage();
+  const entry = '["alice","a"]';
   const server = scripted(ok(success(true, { state: "SUCCEEDED" })), ok(success()));
   const c = client({ fetch: server.fetch, storage });
   const first = c.intent("a", request);
   await first.submit();
-  assert.equal(storage.get("a"), undefined);
+  assert.equal(storage.get(entry), undefined);
   const second = c.intent("a", request);
   await second.submit();
   assert.notEqual(await second.key(), await first.key());
   await first.end();
-  assert.notEqual(storage.get("a"), undefined, "an older intent ends no newer one");
+  assert.notEqual(storage.get(entry), undefined, "an older intent ends no newer one");
   await second.end();
-  assert.equal(storage.get("a"), undefined);
+  assert.equal(storage.get(entry), undefined);
   assert.equal(await second.key(), server.sent[1]?.key, "an object keeps its key");
 });
 
 test("a key is not sent again once the server has removed its job", async () => {
   const storage = memoryStorage();
-  const there = scripted(ok(success()));
-  await client({ fetch: there.fetch, storage }).intent("a", request).submit();
-  const gone = scripted(ok({ data: { job: null } }));
+  const first = scripted(ok(success()));
+  await client({ fetch: first.fetch, storage }).intent("a", request).submit();
+  const gone = scripted(there(null));
   await assert.rejects(client({ fetch: gone.fetch, storage }).intent("a", request).submit(), { code: "INTENT_EXPIRED" });
-  assert.deepEqual(gone.sent.map((s) => s.operation), ["Job"]);
-  const still = scripted(ok({ data: { job } }), ok(success(true)));
+  assert.deepEqual(gone.sent.map((s) => s.operation), ["IntentJob"]);
+  const still = scripted(there("job_1"), ok(success(true)));
   await client({ fetch: still.fetch, storage }).intent("a", request).submit();
-  assert.deepEqual(still.sent.map((s) => s.operation), ["Job", "CreateJob"]);
+  assert.deepEqual(still.sent.map((s) => s.operation), ["IntentJob", "CreateJob"]);
 });
 
 test("nothing is sent if the key cannot be kept or read", async () => {
@@ -168,7 +169,7 @@ test("web storage is shared by name and prefix", async () => {
   };
   const key = await client({ storage: webStorage(web) }).intent("a", request).key();
   assert.equal(await client({ storage: webStorage(web) }).intent("a", request).key(), key);
-  assert.deepEqual([...values.keys()], ["docket:intent:a"]);
+  assert.deepEqual([...values.keys()], ['docket:intent:["alice","a"]']);
 });
 
 test("other requests are sent once", async () => {
