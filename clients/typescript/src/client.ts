@@ -4,6 +4,7 @@ import { DocketError } from "./errors.js";
 import * as documents from "./generated/documents.js";
 import { bodyOf, headerOf, resend, send, type Endpoint, type Headers } from "./http.js";
 import { Intent, type IntentHost, type IntentOptions, type JobRequest } from "./intent.js";
+import { Keys } from "./keys.js";
 import { Owners } from "./owner.js";
 import { withDefaults, type RetryOptions } from "./retry.js";
 import { defaultStorage, type IntentStorage } from "./storage.js";
@@ -27,7 +28,9 @@ export interface ClientOptions {
    * out of reach. A function is asked each time. [the server is asked for its `viewer`, once for each `Authorization`]
    */
   owner?: string | (() => string | Promise<string>);
-  /** Where keys of open intents are kept. [localStorage in a browser, memory elsewhere] */
+  /** How long a key is kept that is not used, in days. [90] */
+  keepDays?: number;
+  /** Where keys of intents are kept. [localStorage in a browser, memory elsewhere] */
   storage?: IntentStorage;
   retry?: RetryOptions;
   /** [globalThis.fetch] */
@@ -75,8 +78,7 @@ export class Client {
     const who = options.owner;
     const owners = new Owners(this.#endpoint, who === undefined || typeof who === "function" ? who : () => who);
     this.#host = {
-      storage,
-      exclusive: (entry, task) => this.#inOrder(entry, () => (storage.lock ? storage.lock(entry, task) : task())),
+      keys: new Keys(storage, (entry, task) => this.#inOrder(entry, () => (storage.lock ? storage.lock(entry, task) : task())), options.keepDays ?? 90),
       owner: (signal) => owners.now(signal),
       resend: (owner, body, more, signal) =>
         resend(this.#endpoint, { body, headers: more, signal, admit: (headers, limit) => owners.admit(owner, headers, limit) }),
@@ -85,8 +87,8 @@ export class Client {
   }
 
   /**
-   * An intent of the user: one job, however often it is submitted, also after a reload. The name says which one it is, such as
-   * `triage:message-1041`; an open intent of that name goes on with its key.
+   * An intent of the user: one job, however often it is submitted, also after a reload and after the job's end. The name says which
+   * one it is, such as `triage:message-1041`; until `end()` it is the same key and the same job.
    */
   intent(name: string, request: JobRequest, options: IntentOptions = {}): Intent {
     return new Intent(this.#host, name, request, options);

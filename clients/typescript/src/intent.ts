@@ -1,10 +1,10 @@
 import { DocketError } from "./errors.js";
 import {
-  CreateJobDocument, IntentJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type IntentJobQuery, type JobState,
+  CreateJobDocument, IntentJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type IntentJobQuery,
 } from "./generated/documents.js";
 import { bodyOf } from "./http.js";
+import { requireKey, type Keys, type Kept, type Place } from "./keys.js";
 import { otherOwner } from "./owner.js";
-import type { IntentStorage } from "./storage.js";
 import type { WatchOptions } from "./watch.js";
 
 /** What is asked for; the key is the intent's. */
@@ -20,9 +20,7 @@ export interface IntentOptions {
 
 /** What an intent needs of its client. */
 export interface IntentHost {
-  readonly storage: IntentStorage;
-  /** Runs `task` while no other one of that entry runs. */
-  exclusive<T>(entry: string, task: () => Promise<T>): Promise<T>;
+  readonly keys: Keys;
   /** Who is signed in. */
   owner(signal: AbortSignal | undefined): Promise<string>;
   /** Sends as that owner and nobody else. */
@@ -30,31 +28,16 @@ export interface IntentHost {
   events(jobId: string, options: WatchOptions): AsyncIterableIterator<EventFieldsFragment>;
 }
 
-/** What is kept of an open intent. */
-interface Kept {
-  key: string;
-  /** Set once the server has told which job it is, and whose. */
-  jobId?: string;
-  jobOwner?: string;
-}
-
-/** An entry of the storage: whose it is, under which name, and what it holds. */
-interface Entry extends Kept {
-  owner: string;
-}
-
-const finished: ReadonlySet<JobState> = new Set<JobState>(["SUCCEEDED", "FAILED", "CANCELLED"]);
-
 /**
- * One intent of a user: one key, for as often as it is submitted. It is open, and its key is kept under its name, until its
- * job is seen to be over or `end()` is called; then the same name is a new intent. An object never changes its key.
+ * One intent of a user: one key and one job, for as often as it is submitted. The key is kept under the intent's name until `end()`
+ * is called, also when the job is over; then the same name is a new intent. An object never changes its key.
  */
 export class Intent {
   readonly name: string;
   readonly #host: IntentHost;
   readonly #request: string;
   readonly #ownKey: string | undefined;
-  #kept: Promise<Entry> | undefined;
+  #kept: Promise<Kept & Place> | undefined;
   #submitting: Promise<CreateJobResult> | undefined;
   #jobId: string | undefined; // once the server has told
 
@@ -77,7 +60,7 @@ export class Intent {
   /**
    * Makes the job, or meets it. Whatever gets lost is sent again under the same key, so a job is made once. Calls while one is
    * under way share its answer. Rejects with a NoAnswerError when all tries are used up, with a RequestError when the server
-   * refuses the request, and with the reason of `signal`; the intent stays open then.
+   * refuses the request, and with the reason of `signal`; the key is kept then.
    */
   submit(options: { signal?: AbortSignal } = {}): Promise<CreateJobResult> {
     this.#submitting ??= this.#submit(options.signal).finally(() => {
@@ -87,12 +70,11 @@ export class Intent {
   }
 
   /**
-   * Yields the events of the intent's job as `client.watch` does, and ends the intent when the job is over. Submits first, unless
-   * that was done; a DocketError tells of a conflict or invalid input then, which is its `cause`.
+   * Yields the events of the intent's job as `client.watch` does. Submits first, unless that was done; a DocketError tells of a
+   * conflict or invalid input then, which is its `cause`.
    */
   async *watch(options: WatchOptions = {}): AsyncGenerator<EventFieldsFragment, void, undefined> {
     yield* this.#host.events(this.#jobId ?? (await this.#submitted(options.signal)), options);
-    await this.end();
   }
 
   async #submitted(signal: AbortSignal | undefined): Promise<string> {
@@ -103,38 +85,37 @@ export class Intent {
     return result.job.id;
   }
 
-  /** Forgets the key: the next intent of this name is a new one. The job goes on. */
+  /**
+   * Forgets the key: the next intent of this name is a new one. Call it when the user asks for another one, and never because a
+   * page was loaded. The job goes on.
+   */
   async end(): Promise<void> {
     const kept = await this.#kept;
-    const entry = this.#entryOf(kept?.owner ?? (await this.#host.owner(undefined)));
-    await this.#host.exclusive(entry, async () => {
-      const there = parse(await this.#host.storage.get(entry), this.name);
-      if (there && (!kept || there.key === kept.key)) { // not a later intent's
-        await this.#host.storage.remove(entry);
-      }
-    });
+    const owner = kept?.owner ?? (await this.#host.owner(undefined));
+    await this.#host.keys.forget({ owner, name: this.name }, kept?.key ?? this.#ownKey);
   }
 
   async #submit(signal: AbortSignal | undefined): Promise<CreateJobResult> {
     const kept = await this.#keep(signal);
     if (kept.jobId !== undefined) {
-      await this.#requireJob(kept, kept.jobId, signal);
+      await this.#requireJob(kept, signal);
     }
     const body = `{"query":${JSON.stringify(CreateJobDocument.toString())},"variables":{"input":${withKey(this.#request, kept.key)}}}`;
     const { createJob } = await this.#host.resend<CreateJobMutation>(kept.owner, body, { "idempotency-key": quoted(kept.key) }, signal);
     if (createJob.__typename === "CreateJobSuccess") {
       this.#jobId = createJob.job.id;
-      await this.#accepted(kept, createJob.job);
-      if (finished.has(createJob.job.state)) {
-        await this.end();
+      if (kept.jobId !== createJob.job.id) {
+        await this.#host.keys.note(kept, kept.key, createJob.job);
+        kept.jobId = createJob.job.id;
+        kept.jobOwner = createJob.job.owner;
       }
     }
     return createJob;
   }
 
   /** The server forgets keys of jobs that it removes. To send this one then would make a second job; so would another user's. */
-  async #requireJob(kept: Entry, id: string, signal: AbortSignal | undefined): Promise<void> {
-    const { viewer, job } = await this.#host.resend<IntentJobQuery>(kept.owner, bodyOf(IntentJobDocument, { id }), {}, signal);
+  async #requireJob(kept: Kept & Place, signal: AbortSignal | undefined): Promise<void> {
+    const { viewer, job } = await this.#host.resend<IntentJobQuery>(kept.owner, bodyOf(IntentJobDocument, { id: kept.jobId }), {}, signal);
     if (viewer.subject !== kept.jobOwner) {
       throw otherOwner();
     }
@@ -143,51 +124,22 @@ export class Intent {
     }
   }
 
-  /** Reads the entry, or makes it. An object stays with the one that it found first. */
-  async #keep(signal: AbortSignal | undefined): Promise<Entry> {
+  /** What is kept, or made. An object stays with what it found first. */
+  async #keep(signal: AbortSignal | undefined): Promise<Kept & Place> {
     const owner = await this.#host.owner(signal);
-    this.#kept ??= this.#load(owner).catch((error: unknown) => {
-      this.#kept = undefined; // the next call tries again
-      throw error;
-    });
+    const place = { owner, name: this.name };
+    this.#kept ??= this.#host.keys.take(place, this.#ownKey).then(
+      (kept) => ({ ...kept, ...place }),
+      (error: unknown) => {
+        this.#kept = undefined; // the next call tries again
+        throw error;
+      },
+    );
     const kept = await this.#kept;
     if (kept.owner !== owner) {
       throw otherOwner();
     }
     return kept;
-  }
-
-  #load(owner: string): Promise<Entry> {
-    const entry = this.#entryOf(owner);
-    return this.#host.exclusive(entry, async () => {
-      const there = parse(await this.#host.storage.get(entry), this.name);
-      if (there && (this.#ownKey === undefined || there.key === this.#ownKey)) {
-        return { ...there, owner };
-      }
-      const made: Kept = { key: this.#ownKey ?? randomKey() };
-      await this.#host.storage.set(entry, JSON.stringify(made));
-      return { ...made, owner };
-    });
-  }
-
-  async #accepted(kept: Entry, job: { id: string; owner: string }): Promise<void> {
-    if (kept.jobId === job.id) {
-      return;
-    }
-    const entry = this.#entryOf(kept.owner);
-    await this.#host.exclusive(entry, async () => {
-      const there = parse(await this.#host.storage.get(entry), this.name);
-      if (there?.key === kept.key) { // still open
-        await this.#host.storage.set(entry, JSON.stringify({ ...there, jobId: job.id, jobOwner: job.owner }));
-      }
-    });
-    kept.jobId = job.id;
-    kept.jobOwner = job.owner;
-  }
-
-  /** Users of one browser share its storage, and no intent. */
-  #entryOf(owner: string): string {
-    return JSON.stringify([owner, this.name]);
   }
 }
 
@@ -200,30 +152,4 @@ function withKey(request: string, key: string): string {
 /** A string as RFC 8941 writes it. */
 function quoted(key: string): string {
   return `"${key.replace(/["\\]/g, "\\$&")}"`;
-}
-
-function requireKey(key: string): void {
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
-    throw new DocketError("BAD_KEY", "a key has 1 to 255 printable ASCII characters");
-  }
-}
-
-function parse(value: string | null | undefined, name: string): Kept | undefined {
-  if (value === null || value === undefined) {
-    return undefined;
-  }
-  try {
-    const kept = JSON.parse(value) as Kept;
-    requireKey(kept.key);
-    return kept;
-  } catch (cause) {
-    // Another key could make another job.
-    throw new DocketError("BAD_STORAGE", `what is kept of the intent ${name} cannot be read`, { cause });
-  }
-}
-
-/** crypto.randomUUID is not there on pages without TLS. */
-function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -1,22 +1,25 @@
 /**
- * Where the keys of open intents are kept. An error of it ends the request before anything is sent: a key that cannot be kept
+ * Where the keys of intents are kept, each in an entry of its own, whose name this package makes. An error of it ends the request before anything is sent: a key that cannot be kept
  * would not be found again after a reload.
  */
 export interface IntentStorage {
-  get(name: string): string | null | undefined | Promise<string | null | undefined>;
-  set(name: string, value: string): void | Promise<void>;
-  remove(name: string): void | Promise<void>;
-  /** Runs `task` while nobody else runs one of that name, in other tabs too. Without it there is order in this client only. */
-  lock?<T>(name: string, task: () => Promise<T>): Promise<T>;
+  get(entry: string): string | null | undefined | Promise<string | null | undefined>;
+  set(entry: string, value: string): void | Promise<void>;
+  remove(entry: string): void | Promise<void>;
+  /** All entries, so that those which were not used for long can be removed. Without it they stay. */
+  names?(): Iterable<string> | Promise<Iterable<string>>;
+  /** Runs `task` while nobody else runs one of that entry, in other tabs too. Without it there is order in this client only. */
+  lock?<T>(entry: string, task: () => Promise<T>): Promise<T>;
 }
 
 /** Lives as long as the client: for programs whose intents do not outlive them. */
 export function memoryStorage(): IntentStorage {
   const values = new Map<string, string>();
   return {
-    get: (name) => values.get(name),
-    set: (name, value) => void values.set(name, value),
-    remove: (name) => void values.delete(name),
+    get: (entry) => values.get(entry),
+    set: (entry, value) => void values.set(entry, value),
+    remove: (entry) => void values.delete(entry),
+    names: () => [...values.keys()],
   };
 }
 
@@ -24,16 +27,20 @@ export function memoryStorage(): IntentStorage {
  * `localStorage`: keys outlive a reload and the browser, and all tabs of a site share them. `sessionStorage`: keys outlive a
  * reload, and each tab has its own.
  */
-export function webStorage(storage: Pick<Storage, "getItem" | "setItem" | "removeItem">, prefix = "docket:intent:"): IntentStorage {
+export function webStorage(storage: Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">, prefix = "docket:intent:"): IntentStorage {
   const kept: IntentStorage = {
-    get: (name) => storage.getItem(prefix + name),
-    set: (name, value) => storage.setItem(prefix + name, value),
-    remove: (name) => storage.removeItem(prefix + name),
+    get: (entry) => storage.getItem(prefix + entry),
+    set: (entry, value) => storage.setItem(prefix + entry, value),
+    remove: (entry) => storage.removeItem(prefix + entry),
+    names: () =>
+      Array.from({ length: storage.length }, (_, i) => storage.key(i) ?? "")
+        .filter((key) => key.startsWith(prefix))
+        .map((key) => key.slice(prefix.length)),
   };
   // Two tabs that look at once would both find nothing and make two keys.
   const locks = globalThis.navigator?.locks as LockManager | undefined;
   if (locks) {
-    kept.lock = async <T>(name: string, task: () => Promise<T>): Promise<T> => await locks.request(prefix + name, task);
+    kept.lock = async <T>(entry: string, task: () => Promise<T>): Promise<T> => await locks.request(prefix + entry, task);
   }
   return kept;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import type { JobEvent } from "../src/index.js";
-import { client, ok, scripted, sockets, success, type Subscription } from "./support.js";
+import { memoryStorage, type JobEvent } from "../src/index.js";
+import { client, ok, scripted, sockets, success, there, type Subscription } from "./support.js";
 
 async function numbers(events: AsyncIterable<JobEvent>): Promise<number[]> {
   const out: number[] = [];
@@ -157,21 +157,18 @@ test("calls back, until it is told to stop", { timeout: 60_000 }, async (t) => {
   assert.deepEqual(late, [1]);
 });
 
-test("an intent's watch ends the intent with the job", async (t) => {
-  const server = await sockets((s) => { s.event(1); s.cut(); }, (s) => { s.event(2); s.complete(); });
-  const values = new Map<string, string>();
-  const storage = { get: (n: string) => values.get(n), set: (n: string, v: string) => void values.set(n, v), remove: (n: string) => void values.delete(n) };
-  const http = scripted(ok(success()));
+test("an intent's watch leaves its key, so that a reload meets the job", async (t) => {
+  const server = await sockets((s) => { s.event(1); s.cut(); }, (s) => { s.event(2); s.complete(); }, (s) => { events(s, 1, 2); s.complete(); });
+  const storage = memoryStorage();
+  const http = scripted(ok(success()), there("job_1"), ok(success(true, { state: "SUCCEEDED" })));
   const c = client({ url: server.url, storage, fetch: http.fetch });
   t.after(() => { c.dispose(); server.stop(); });
   const intent = c.intent("a", { task: "triage", input: {} });
   await intent.submit();
-  const watch = intent.watch();
-  assert.equal((await watch.next()).value?.number, 1);
-  assert.equal(values.size, 1, "open as long as the job is");
-  assert.deepEqual(await numbers(watch), [2]);
-  assert.equal(values.size, 0);
+  assert.deepEqual(await numbers(intent.watch()), [1, 2]);
   assert.equal(http.sent.length, 1, "what was submitted is not submitted again");
+  assert.deepEqual(await numbers(c.intent("a", { task: "triage", input: {} }).watch()), [1, 2]);
+  assert.equal(http.sent[2]?.key, http.sent[0]?.key);
 });
 
 test("an intent's watch tells why there is nothing to watch", async () => {
