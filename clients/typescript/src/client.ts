@@ -1,12 +1,11 @@
-import { createClient as createSocket, type Client as Socket } from "graphql-ws/client";
-
 import { DocketError } from "./errors.js";
 import * as documents from "./generated/documents.js";
-import { bodyOf, headerOf, resend, send, type Endpoint, type Headers } from "./http.js";
+import { bodyOf, resend, send, type Endpoint, type Headers } from "./http.js";
 import { Intent, type IntentHost, type IntentOptions, type JobRequest } from "./intent.js";
 import { Keys } from "./keys.js";
 import { Owners } from "./owner.js";
 import { withDefaults, type RetryOptions } from "./retry.js";
+import { Connection } from "./socket.js";
 import { defaultStorage, type IntentStorage } from "./storage.js";
 import type { Document } from "./typed.js";
 import { Watch, type WatchOptions } from "./watch.js";
@@ -53,7 +52,7 @@ export interface Observer {
 /** A client of one Docket. */
 export class Client {
   readonly #endpoint: Endpoint;
-  readonly #socket: Socket;
+  readonly #connection: Connection;
   readonly #host: IntentHost;
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #disposed = new AbortController();
@@ -62,18 +61,9 @@ export class Client {
     const retry = withDefaults(options.retry);
     const given = options.headers ?? {};
     const headers = typeof given === "function" ? given : () => given;
-    const pingAfterMs = options.pingAfterMs ?? 20_000;
     const url = typeof location === "undefined" ? options.url : new URL(options.url, location.href).href;
     this.#endpoint = { url, headers, fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)), retry };
-    this.#socket = createSocket({
-      url: url.replace(/^http/, "ws"),
-      webSocketImpl: options.webSocket,
-      retryAttempts: 0, // Watch does, from the number that it is at
-      connectionAckWaitTimeout: retry.timeoutMs,
-      keepAlive: pingAfterMs,
-      on: pongGuard(pingAfterMs / 2, () => this.#socket.terminate()),
-      connectionParams: async () => authorization(await headers()),
-    });
+    this.#connection = new Connection(this.#endpoint, { webSocket: options.webSocket, pingAfterMs: options.pingAfterMs ?? 20_000 });
     const storage = options.storage ?? defaultStorage();
     const who = options.owner;
     const owners = new Owners(this.#endpoint, who === undefined || typeof who === "function" ? who : () => who);
@@ -98,7 +88,7 @@ export class Client {
   watch(jobId: string, options: WatchOptions = {}): Watch {
     this.#disposed.signal.throwIfAborted();
     const signals = options.signal ? [options.signal, this.#disposed.signal] : [this.#disposed.signal];
-    return new Watch(this.#socket, jobId, this.#endpoint.retry, { ...options, signal: anyOf(signals) });
+    return new Watch(this.#connection, jobId, this.#endpoint.retry, { ...options, signal: anyOf(signals) });
   }
 
   /** `watch` by callbacks. Returns what ends it; no callback follows then. */
@@ -157,7 +147,7 @@ export class Client {
   /** Closes the socket and ends every watch. */
   dispose(): void {
     this.#disposed.abort(new DocketError("DISPOSED", "the client was disposed of"));
-    void this.#socket.dispose();
+    this.#connection.dispose();
   }
 
   #query<TResult, TVariables>(document: Document<TResult, TVariables>, variables: TVariables, signal: AbortSignal | undefined): Promise<TResult> {
@@ -175,30 +165,6 @@ export class Client {
     this.#queues.set(name, settled);
     return result;
   }
-}
-
-/** `Authorization` alone: a socket has no other headers. */
-function authorization(headers: Headers): Record<string, string> | undefined {
-  const value = headerOf(headers, "authorization");
-  return value === undefined ? undefined : { Authorization: value };
-}
-
-/** Ends a socket whose ping is not answered in time: a dead connection would look like a quiet one. */
-function pongGuard(timeoutMs: number, terminate: () => void) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return {
-    ping: (received: boolean) => {
-      if (!received) {
-        timer = setTimeout(terminate, timeoutMs);
-      }
-    },
-    pong: (received: boolean) => {
-      if (received) {
-        clearTimeout(timer);
-      }
-    },
-    closed: () => clearTimeout(timer),
-  };
 }
 
 /** AbortSignal.any, which browsers have since 2024 only. */

@@ -85,7 +85,8 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: true });
   await new Promise((resolve) => server.once("listening", resolve));
   const seen: Subscription[] = [];
-  const state = { silent: false, completed: 0 };
+  /** `refuse` says with which code the next connections are closed instead of being acknowledged; 0: acknowledge. */
+  const state = { silent: false, completed: 0, refuse: [] as number[], offered: [] as (string | undefined)[] };
   server.on("connection", (socket) => {
     let authorization: string | undefined;
     socket.on("message", (data: Buffer) => {
@@ -93,6 +94,12 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
       const send = (type: string, payload?: unknown) => socket.send(JSON.stringify({ id: m.id, type, payload }));
       if (m.type === "connection_init") {
         authorization = m.payload?.Authorization;
+        state.offered.push(authorization);
+        const code = state.refuse.shift();
+        if (code) {
+          socket.close(code, "Forbidden");
+          return;
+        }
         socket.send(JSON.stringify({ type: "connection_ack" }));
       } else if (m.type === "ping" && !state.silent) {
         socket.send(JSON.stringify({ type: "pong" }));
