@@ -20,7 +20,10 @@ export type CancelJobResult = documents.CancelJobMutation["cancelJob"];
 export interface ClientOptions {
   /** The endpoint: `https://docket.example/graphql`, or a path on the page's own site. */
   url: string;
-  /** Headers of each request, `Authorization` among them, which sockets send in `connection_init`. A function is asked each time. */
+  /**
+   * Headers of each request, `Authorization` among them, which sockets send in `connection_init`. A function is asked each time;
+   * if it fails, that was a try without an answer.
+   */
   headers?: Headers | (() => Headers | Promise<Headers>);
   /**
    * Who is signed in, by any text that stays the same for a user and is nobody else's; intents of others in the same storage are

@@ -1,7 +1,7 @@
 import type { GraphQLFormattedError } from "graphql";
 
 import { DocketError, NoAnswerError, RequestError, codeOf } from "./errors.js";
-import { pause, retryAfter, sleep, type Retry } from "./retry.js";
+import { abortable, pause, retryAfter, sleep, type Retry } from "./retry.js";
 
 /** What is sent with every request, asked for each time, so that it may change. */
 export type Headers = Readonly<Record<string, string>>;
@@ -59,11 +59,11 @@ export async function retried<T>(retry: Retry, signal: AbortSignal | undefined, 
     if (!("why" in answer)) {
       return answer.data;
     }
-    const asked = answer.retryAfterMs ?? 0;
-    if (n + 1 >= retry.attempts || asked > retry.capMs) {
+    const askedMs = answer.retryAfterMs ?? 0;
+    if (n + 1 >= retry.attempts || askedMs > retry.capMs) {
       throw new NoAnswerError(`${answer.why}, tried ${n + 1} times`, answer.retryAfterMs, { cause: answer.cause });
     }
-    await sleep(asked + pause(n, retry), signal);
+    await sleep(askedMs + pause(n, retry), signal);
   }
 }
 
@@ -87,13 +87,12 @@ function attempt<T>(to: Endpoint, r: Request): Promise<Try<T>> {
 /** One try: `use` gets the headers of now and a signal that bounds it. Rejects with the signal's reason. */
 export async function withHeaders<T>(to: Endpoint, signal: AbortSignal | undefined, use: (headers: Headers, limit: AbortSignal) => Promise<Try<T>>): Promise<Try<T>> {
   signal?.throwIfAborted();
-  const headers = await to.headers();
   const limit = new AbortController();
   const stop = () => limit.abort();
   const timer = setTimeout(stop, to.retry.timeoutMs);
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    const answer = await use(headers, limit.signal);
+    const answer = await asked(to.headers, "headers()", limit.signal, (headers) => use(headers, limit.signal));
     if ("why" in answer) {
       signal?.throwIfAborted();
     }
@@ -104,10 +103,21 @@ export async function withHeaders<T>(to: Endpoint, signal: AbortSignal | undefin
   }
 }
 
+/** Asks what the application was given to ask. That it fails or takes too long is a failed try like any other: it may pass. */
+export async function asked<T, R>(ask: () => T | Promise<T>, what: string, limit: AbortSignal, then: (told: T) => Promise<Try<R>>): Promise<Try<R>> {
+  let told: T;
+  try {
+    told = await abortable((async () => await ask())(), limit);
+  } catch (cause) {
+    return { why: limit.aborted ? `${what} did not answer` : `${what} failed`, cause };
+  }
+  return await then(told);
+}
+
 /** Sends and reads. Rejects if the server refused the request. */
 export async function exchange<T>(to: Endpoint, headers: Headers, body: string, signal: AbortSignal): Promise<Try<T>> {
   let status = 0;
-  let asked: number | undefined;
+  let askedMs: number | undefined;
   let text: string;
   try {
     const response = await to.fetch(to.url, {
@@ -117,13 +127,13 @@ export async function exchange<T>(to: Endpoint, headers: Headers, body: string, 
       signal,
     });
     status = response.status;
-    asked = retryAfter(response.headers.get("retry-after"));
+    askedMs = retryAfter(response.headers.get("retry-after"));
     text = await response.text();
   } catch (cause) {
     return { why: "no answer came", cause };
   }
   if (comeAgain.has(status)) {
-    return { why: `the answer was status ${status}`, retryAfterMs: asked, cause: errorsOf(parse(text)) };
+    return { why: `the answer was status ${status}`, retryAfterMs: askedMs, cause: errorsOf(parse(text)) };
   }
   return read<T>(text, status);
 }

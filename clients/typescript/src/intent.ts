@@ -5,6 +5,7 @@ import {
 import { bodyOf } from "./http.js";
 import { requireKey, type Keys, type Kept, type Place } from "./keys.js";
 import { otherOwner } from "./owner.js";
+import { Shared } from "./shared.js";
 import type { WatchOptions } from "./watch.js";
 
 /** What is asked for; the key is the intent's. */
@@ -38,7 +39,7 @@ export class Intent {
   readonly #request: string;
   readonly #ownKey: string | undefined;
   #kept: Promise<Kept & Place> | undefined;
-  #submitting: Promise<CreateJobResult> | undefined;
+  readonly #submitting = new Shared((signal) => this.#submit(signal));
   #jobId: string | undefined; // once the server has told
 
   /** @internal */
@@ -59,14 +60,12 @@ export class Intent {
 
   /**
    * Makes the job, or meets it. Whatever gets lost is sent again under the same key, so a job is made once. Calls while one is
-   * under way share its answer. Rejects with a NoAnswerError when all tries are used up, with a RequestError when the server
-   * refuses the request, and with the reason of `signal`; the key is kept then.
+   * under way share its answer; the `signal` of one of them is for that one alone, and the last one that gives up ends it. Rejects
+   * with a NoAnswerError when all tries are used up, with a RequestError when the server refuses the request, and with the reason
+   * of `signal`; the key is kept then.
    */
   submit(options: { signal?: AbortSignal } = {}): Promise<CreateJobResult> {
-    this.#submitting ??= this.#submit(options.signal).finally(() => {
-      this.#submitting = undefined;
-    });
-    return this.#submitting;
+    return this.#submitting.join(options.signal);
   }
 
   /**
@@ -95,7 +94,7 @@ export class Intent {
     await this.#host.keys.forget({ owner, name: this.name }, kept?.key ?? this.#ownKey);
   }
 
-  async #submit(signal: AbortSignal | undefined): Promise<CreateJobResult> {
+  async #submit(signal: AbortSignal): Promise<CreateJobResult> {
     const kept = await this.#keep(signal);
     if (kept.jobId !== undefined) {
       await this.#requireJob(kept, signal);
@@ -114,7 +113,7 @@ export class Intent {
   }
 
   /** The server forgets keys of jobs that it removes. To send this one then would make a second job; so would another user's. */
-  async #requireJob(kept: Kept & Place, signal: AbortSignal | undefined): Promise<void> {
+  async #requireJob(kept: Kept & Place, signal: AbortSignal): Promise<void> {
     const { viewer, job } = await this.#host.resend<IntentJobQuery>(kept.owner, bodyOf(IntentJobDocument, { id: kept.jobId }), {}, signal);
     if (viewer.subject !== kept.jobOwner) {
       throw otherOwner();

@@ -1,6 +1,6 @@
 import { DocketError } from "./errors.js";
 import { ViewerDocument, type ViewerQuery } from "./generated/documents.js";
-import { bodyOf, exchange, headerOf, retried, withHeaders, type Endpoint, type Headers, type Try } from "./http.js";
+import { asked, bodyOf, exchange, headerOf, retried, withHeaders, type Endpoint, type Headers, type Try } from "./http.js";
 
 /** Tells who is signed in: the user of one moment is not that of the next one, in one browser and in one page. */
 export class Owners {
@@ -37,11 +37,12 @@ export class Owners {
 
   async #of(headers: Headers, signal: AbortSignal): Promise<Try<string>> {
     if (this.#given) {
-      const owner = await this.#given();
-      if (typeof owner !== "string" || owner === "") {
-        throw new DocketError("BAD_OWNER", "the option owner must say who is signed in");
-      }
-      return { data: owner };
+      return await asked(this.#given, "owner()", signal, (owner) => {
+        if (typeof owner !== "string" || owner === "") {
+          throw new DocketError("BAD_OWNER", "the option owner must say who is signed in");
+        }
+        return Promise.resolve({ data: owner });
+      });
     }
     const authorization = headerOf(headers, "authorization");
     if (this.#known && this.#known.authorization === authorization) {

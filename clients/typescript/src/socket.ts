@@ -1,6 +1,6 @@
 import { createClient, type Client as Socket } from "graphql-ws/client";
 
-import { headerOf, type Endpoint, type Headers } from "./http.js";
+import { headerOf, withHeaders, type Endpoint, type Headers } from "./http.js";
 
 export interface ConnectionOptions {
   readonly webSocket: unknown;
@@ -64,7 +64,14 @@ export class Connection {
           }
         },
       },
-      connectionParams: async () => authorization(await this.#endpoint.headers()),
+      connectionParams: async () => {
+        const headers = await withHeaders(this.#endpoint, undefined, (h) => Promise.resolve({ data: h }));
+        if ("data" in headers) {
+          return authorization(headers.data);
+        }
+        this.#socket?.terminate(); // an error here would close the socket late, and hit the next one
+        return undefined;
+      },
     });
   }
 }
