@@ -23,20 +23,32 @@ export function memoryStorage(): IntentStorage {
   };
 }
 
+/** What `webStorage` needs of a browser's `Storage`; declared here, since programs without a browser's types use this package too. */
+export interface WebStorage {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+  removeItem(key: string): void;
+  /** With both of these, entries that were not used for long are found and removed. */
+  readonly length?: number;
+  key?(index: number): string | null;
+}
+
 /**
  * `localStorage`: keys outlive a reload and the browser, and all tabs of a site share them. `sessionStorage`: keys outlive a
  * reload, and each tab has its own.
  */
-export function webStorage(storage: Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">, prefix = "docket:intent:"): IntentStorage {
+export function webStorage(storage: WebStorage, prefix = "docket:intent:"): IntentStorage {
   const kept: IntentStorage = {
     get: (entry) => storage.getItem(prefix + entry),
     set: (entry, value) => storage.setItem(prefix + entry, value),
     remove: (entry) => storage.removeItem(prefix + entry),
-    names: () =>
-      Array.from({ length: storage.length }, (_, i) => storage.key(i) ?? "")
-        .filter((key) => key.startsWith(prefix))
-        .map((key) => key.slice(prefix.length)),
   };
+  if (storage.key) {
+    kept.names = () =>
+      Array.from({ length: storage.length ?? 0 }, (_, i) => storage.key?.(i) ?? "")
+        .filter((key) => key.startsWith(prefix))
+        .map((key) => key.slice(prefix.length));
+  }
   // Two tabs that look at once would both find nothing and make two keys.
   const locks = globalThis.navigator?.locks as LockManager | undefined;
   if (locks) {
