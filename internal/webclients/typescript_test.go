@@ -20,7 +20,7 @@ func TestTypeScriptClient(t *testing.T) {
 		t.Parallel()
 		tests, err := filepath.Glob(filepath.Join(w.own, "build", "test", "*.test.js"))
 		require.NoError(t, err)
-		require.Len(t, tests, 7)
+		require.Len(t, tests, 8)
 		out := w.run(t, w.own, nil, append([]string{"--test", "--test-reporter=tap"}, tests...)...)
 		require.Regexp(t, `(?m)^# fail 0$`, out)
 		require.Regexp(t, `(?m)^# skipped 0$`, out)

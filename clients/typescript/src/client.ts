@@ -37,7 +37,7 @@ export interface ClientOptions {
   retry?: RetryOptions;
   /** [globalThis.fetch] */
   fetch?: typeof globalThis.fetch;
-  /** [globalThis.WebSocket] Node.js 20 has none: give it that of the package `ws`. */
+  /** For watches alone. [globalThis.WebSocket] Node.js 20 has none: give it that of the package `ws`. */
   webSocket?: unknown;
   /** How long a socket may be silent before it is asked for a sign of life, in milliseconds; it has half of that for it. [20000] */
   pingAfterMs?: number;

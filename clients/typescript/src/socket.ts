@@ -1,5 +1,6 @@
 import { createClient, type Client as Socket } from "graphql-ws/client";
 
+import { DocketError } from "./errors.js";
 import { headerOf, withHeaders, type Endpoint, type Headers } from "./http.js";
 
 export interface ConnectionOptions {
@@ -21,9 +22,9 @@ export class Connection {
     this.#options = options;
   }
 
-  /** As graphql-ws does it, and without trying again. */
+  /** As graphql-ws does it, and without trying again. Throws NO_WEBSOCKET. */
   readonly subscribe: Socket["subscribe"] = (payload, sink) => {
-    this.#socket ??= this.#create();
+    this.#socket ??= this.#make();
     return this.#socket.subscribe(payload, sink);
   };
 
@@ -37,6 +38,15 @@ export class Connection {
 
   dispose(): void {
     void this.#socket?.dispose();
+  }
+
+  /** When it is needed: who only submits needs none. */
+  #make(): Socket {
+    try {
+      return this.#create();
+    } catch (cause) {
+      throw new DocketError("NO_WEBSOCKET", "there is no WebSocket here that can be used; give the option webSocket, in Node.js 20 that of the package ws", { cause });
+    }
   }
 
   #create(): Socket {

@@ -1,3 +1,5 @@
+import { DocketError } from "./errors.js";
+
 /**
  * Where the keys of intents are kept, each in an entry of its own, whose name this package makes. An error of it ends the request before anything is sent: a key that cannot be kept
  * would not be found again after a reload.
@@ -57,7 +59,33 @@ export function webStorage(storage: WebStorage, prefix = "docket:intent:"): Inte
   return kept;
 }
 
-/** `localStorage` in a browser, memory elsewhere. */
+/**
+ * `localStorage` in a browser, memory elsewhere. Where the browser forbids it, using it rejects with NO_STORAGE: memory instead
+ * would let a reload make a second job, which is for the application to choose.
+ */
 export function defaultStorage(): IntentStorage {
-  return typeof window === "undefined" ? memoryStorage() : webStorage(window.localStorage);
+  if (typeof window === "undefined") {
+    return memoryStorage();
+  }
+  return webStorage({
+    getItem: (key) => local().getItem(key),
+    setItem: (key, value) => local().setItem(key, value),
+    removeItem: (key) => local().removeItem(key),
+    key: (index) => local().key(index),
+    get length() { return local().length; },
+  });
+}
+
+/** It throws when it is looked at, or is null, where the user or the site's settings forbid it. */
+function local(): Storage {
+  let cause: unknown;
+  try {
+    const storage = window.localStorage as Storage | null;
+    if (storage) {
+      return storage;
+    }
+  } catch (error) {
+    cause = error;
+  }
+  throw new DocketError("NO_STORAGE", "this browser keeps nothing for the page; give the option storage, memoryStorage() if a reload may make another job", { cause });
 }

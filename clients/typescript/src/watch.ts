@@ -101,13 +101,14 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
         then();
       }
     };
-    const stop = this.#connection.subscribe<JobEventsSubscription>(
-      {
-        query: JobEventsDocument.toString(),
-        // graphql-ws may subscribe again by itself, and reads the variables anew then.
-        variables: { jobId: this.#jobId, get after() { return watch.#last; } },
-      },
-      {
+    const request = {
+      query: JobEventsDocument.toString(),
+      // graphql-ws may subscribe again by itself, and reads the variables anew then.
+      variables: { jobId: this.#jobId, get after() { return watch.#last; } },
+    };
+    let stop: () => void;
+    try {
+      stop = this.#connection.subscribe<JobEventsSubscription>(request, {
         next: (result) => {
           if (!current) {
             return;
@@ -123,8 +124,11 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
         },
         error: (error) => done(() => this.#broken(error)),
         complete: () => done(() => this.#finish()),
-      },
-    );
+      });
+    } catch (error) { // there is nothing to connect with
+      this.#finish({ error });
+      return;
+    }
     this.#close = () => {
       current = false;
       stop();
