@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	typescript "github.com/docket-gateway/docket/clients/typescript"
+	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/npm"
 )
 
@@ -27,6 +28,14 @@ func TestTypeScriptClient(t *testing.T) {
 		passed := regexp.MustCompile(`(?m)^# pass (\d+)$`).FindStringSubmatch(out)
 		require.NotNil(t, passed, out)
 		require.NotEqual(t, "0", passed[1])
+	})
+
+	t.Run("WorksWithTrustedDocuments", func(t *testing.T) {
+		t.Parallel()
+		urls := gateways(t, 1, func(cfg *config.Config) {
+			cfg.TrustedDocuments = config.TrustedDocuments{Manifest: filepath.Join(w.own, "dist", "trusted-documents.json"), Required: true}
+		})
+		w.run(t, w.clients, nil, "trusted.mjs", urls[0])
 	})
 
 	t.Run("HasTheDocumentsThatTheSchemaGives", func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/config"
 )
 
 // Each client makes a job, meets it again, conflicts with it, watches it, and is cut off twice: it comes back to the other
@@ -14,7 +16,7 @@ import (
 func TestWebClients(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	urls := gateways(t)
+	urls := gateways(t, 2, func(*config.Config) {})
 	env := []string{"WEBCLIENTS_URLS=" + strings.Join(urls, " ")}
 
 	t.Run("TheAuditsOfGraphQLOverHTTPPass", func(t *testing.T) {

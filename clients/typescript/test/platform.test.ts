@@ -8,12 +8,14 @@ const globals = globalThis as { WebSocket?: unknown; window?: unknown };
 delete globals.WebSocket;
 const request = { task: "triage", input: {} };
 
-test("without a WebSocket only watches fail, and say what to do", async () => {
+test("without a WebSocket only watches fail, and say what to do", { timeout: 30_000 }, async () => {
   const c = client({ fetch: scripted(ok(success())).fetch, webSocket: undefined });
   const intent = c.intent("a", request);
   await intent.submit();
   const missing = { name: "DocketError", code: "NO_WEBSOCKET", message: /option webSocket/ };
-  await assert.rejects(c.watch("job_1").next(), missing);
+  const watch = c.watch("job_1");
+  await assert.rejects(watch.next(), missing);
+  assert.equal((await watch.next()).done, true, "it is over");
   await assert.rejects(intent.watch().next(), missing);
   await assert.rejects(new Promise((_, reject) => c.observe("job_1", { next: () => undefined, error: reject })), missing);
   await assert.rejects(client({ webSocket: "ws" }).watch("job_1").next(), missing);
