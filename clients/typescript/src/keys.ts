@@ -17,6 +17,7 @@ export interface Place {
   readonly name: string;
 }
 
+const validKey = /^[\x20-\x7e]{1,255}$/;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** The keys of intents. They stay until they are forgotten by hand, or were not used for long. */
@@ -67,20 +68,27 @@ export class Keys {
     });
   }
 
-  /** Forgets what is kept there; with `key` only that one, and no later one. */
+  /** Forgets what is kept there; with `key` only that one, and no later one. What cannot be read is no key of anybody's. */
   async forget(place: Place, key: string | undefined): Promise<void> {
     const entry = entryOf(place);
     await this.#exclusive(entry, async () => {
-      const there = await this.#read(entry, place.name);
-      if (there && (key === undefined || there.key === key)) {
+      const there = decode(await this.#storage.get(entry));
+      if (key === undefined || !there || there.key === key) {
         await this.#storage.remove(entry);
       }
     });
   }
 
   async #read(entry: string, name: string): Promise<Kept | undefined> {
-    const kept = parse(await this.#storage.get(entry), name);
-    return kept && kept.until > Date.now() ? kept : undefined;
+    const value = await this.#storage.get(entry);
+    if (value === null || value === undefined) {
+      return undefined;
+    }
+    const kept = decode(value);
+    if (!kept) { // another key could make another job
+      throw new DocketError("BAD_STORAGE", `what is kept of the intent ${name} cannot be read; end() allows a new one, which may be a second job`);
+    }
+    return kept.until > Date.now() ? kept : undefined;
   }
 
   /** Removes what was not used for long, whosever it is: it counts for none of them any more. Once, since it looks at everything. */
@@ -104,18 +112,15 @@ export class Keys {
     }
   }
 
+  /** What cannot be read is not old: it is not ours, or for its owner to see. */
   async #isOld(entry: string): Promise<boolean> {
-    try {
-      const kept = parse(await this.#storage.get(entry), entry);
-      return kept !== undefined && kept.until <= Date.now();
-    } catch {
-      return false; // not ours, or for its owner to see
-    }
+    const kept = decode(await this.#storage.get(entry));
+    return kept !== undefined && kept.until <= Date.now();
   }
 }
 
 export function requireKey(key: string): void {
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+  if (typeof key !== "string" || !validKey.test(key)) {
     throw new DocketError("BAD_KEY", "a key has 1 to 255 printable ASCII characters");
   }
 }
@@ -125,18 +130,26 @@ function entryOf(place: Place): string {
   return JSON.stringify([place.owner, place.name]);
 }
 
-function parse(value: string | null | undefined, name: string): Kept | undefined {
-  if (value === null || value === undefined) {
+/** undefined if it is no entry. */
+function decode(value: string | null | undefined): Kept | undefined {
+  try {
+    const kept: unknown = JSON.parse(value ?? "");
+    return isKept(kept) ? kept : undefined;
+  } catch {
     return undefined;
   }
-  try {
-    const kept = JSON.parse(value) as Kept;
-    requireKey(kept.key);
-    return kept;
-  } catch (cause) {
-    // Another key could make another job.
-    throw new DocketError("BAD_STORAGE", `what is kept of the intent ${name} cannot be read`, { cause });
+}
+
+/** Anything may have written it: another release, another program, a hand. */
+function isKept(value: unknown): value is Kept {
+  if (typeof value !== "object" || value === null) {
+    return false;
   }
+  const { key, until, jobId, jobOwner } = value as Record<string, unknown>;
+  return (
+    typeof key === "string" && validKey.test(key) && typeof until === "number" &&
+    (typeof jobId === "string" ? typeof jobOwner === "string" : jobId === undefined && jobOwner === undefined)
+  );
 }
 
 /** crypto.randomUUID is not there on pages without TLS. */

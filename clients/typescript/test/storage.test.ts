@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { memoryStorage, webStorage, type IntentStorage } from "../src/index.js";
-import { client } from "./support.js";
+import { client, ok, scripted, success } from "./support.js";
 
 const request = { task: "triage", input: {} };
+const entry = '["alice","a"]';
 const day = 24 * 60 * 60 * 1000;
 
 /** What a browser has. */
@@ -60,6 +61,29 @@ test("a storage that cannot be looked through still keeps keys", async () => {
   const storage: IntentStorage = { ...memory, names: () => Promise.reject(new Error("no")) };
   const key = await client({ storage }).intent("a", request).key();
   assert.equal(await client({ storage }).intent("a", request).key(), key);
+});
+
+test("an entry that is none is said to be unreadable, sends nothing, and can be ended", async () => {
+  for (const value of [
+    "{", "null", "7", '"k"', "[]", "{}", '{"key":null,"until":9e15}', '{"key":5,"until":9e15}', '{"key":"","until":9e15}', '{"key":"ä","until":9e15}',
+    '{"key":"k"}', '{"key":"k","until":null}', '{"key":"k","until":"soon"}',
+    '{"key":"k","until":9e15,"jobId":"job_1"}', '{"key":"k","until":9e15,"jobOwner":"alice"}', '{"key":"k","until":9e15,"jobId":7,"jobOwner":"alice"}',
+    '{"key":"k","until":9e15,"jobId":"job_1","jobOwner":null}',
+  ]) {
+    const storage = memoryStorage();
+    await storage.set(entry, value);
+    const server = scripted(ok(success()));
+    const intent = client({ storage, fetch: server.fetch }).intent("a", request);
+    await assert.rejects(intent.submit(), { name: "DocketError", code: "BAD_STORAGE", message: /end\(\) allows a new one/ }, value);
+    assert.equal(server.sent.length, 0, value);
+    assert.equal(await storage.get(entry), value, "it stays for who can read it");
+    await client({ storage }).intent("a", request, { key: "mine" }).end();
+    await intent.submit();
+    assert.equal(server.sent.length, 1, value);
+    await storage.set(entry, value);
+    await client({ storage }).intent("a", request).end();
+    assert.equal(await storage.get(entry), undefined, value);
+  }
 });
 
 test("how long keys are kept is a number of days", () => {
