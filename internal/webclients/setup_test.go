@@ -152,9 +152,9 @@ func gateways(t *testing.T, n int, change func(*config.Config)) (urls []string) 
 	dsn := databases.DSN(t)
 	for range n {
 		cfg := config.Default()
+		change(cfg)
 		cfg.Listen, cfg.Database = "127.0.0.1:0", config.NewDSN(dsn)
 		cfg.Tasks = []string{filepath.Join("..", "..", "contracts", "tasks")}
-		change(cfg)
 		log := &safeBuffer{}
 		g, err := app.Start(t.Context(), cfg, slog.New(slog.NewJSONHandler(log, nil)))
 		require.NoError(t, err, "%s", log)
