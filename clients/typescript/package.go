@@ -12,5 +12,5 @@ var Manifest embed.FS
 
 // Sources are those of the package, its tests and its example.
 //
-//go:embed package.json tsconfig.json tsconfig.test.json codegen.mjs src test examples
+//go:embed package.json tsconfig.json tsconfig.test.json codegen.mjs manifest.mjs src test examples
 var Sources embed.FS

@@ -43,7 +43,7 @@ try {
 </script>`
 
 // requireBrowserKeepsIntent has a browser lose the answer to createJob and load the page anew, and it is the same job; its
-// connections are cut while it watches, and it misses nothing.
+// connections are cut while it watches, and it misses nothing; and it is the same job once more when it is over.
 func requireBrowserKeepsIntent(t *testing.T, w *workshop, gateway string) {
 	t.Helper()
 	site, err := startSite(t, w, gateway)
@@ -66,7 +66,12 @@ func requireBrowserKeepsIntent(t *testing.T, w *workshop, gateway string) {
 	post(t, gateway, `mutation($i: StartAttemptInput!) { startAttempt(input: $i) { __typename } }`,
 		map[string]any{"i": map[string]any{"jobId": jobID(t, job), "target": "demo/laser"}})
 	p.Until(`document.body.innerText.includes("numbers=")`)
-	require.Contains(t, p.Text("pre"), "numbers=1,2,3,4,5,6,7,8,9,10,11,12 kept=0")
+	require.Contains(t, p.Text("pre"), "numbers=1,2,3,4,5,6,7,8,9,10,11,12 kept=1")
+
+	p.Do(chromedp.Navigate(site.url))
+	p.Until(`document.body.innerText.includes("numbers=")`)
+	require.Contains(t, p.Text("pre"), "CreateJobSuccess replayed=true", "a page that is loaded again makes no job, also when it is over")
+	require.Contains(t, p.Text("pre"), attempt)
 }
 
 func jobID(t *testing.T, answer []byte) string {

@@ -99,13 +99,14 @@ func link(from, to string) error {
 	return nil
 }
 
-// compile checks the types of the client and of its tests, and makes JavaScript of both.
+// compile checks the types of the client and of its tests, makes JavaScript of both, and the manifest of the client's documents.
 func (w *workshop) compile(ctx context.Context) error {
-	for _, project := range []string{"tsconfig.json", "tsconfig.test.json"} {
-		cmd := exec.CommandContext(ctx, w.node, "node_modules/typescript/bin/tsc", "-p", project)
+	const tsc = "node_modules/typescript/bin/tsc"
+	for _, args := range [][]string{{tsc, "-p", "tsconfig.json"}, {"manifest.mjs"}, {tsc, "-p", "tsconfig.test.json"}} {
+		cmd := exec.CommandContext(ctx, w.node, args...)
 		cmd.Dir = w.own
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("tsc -p %s: %w\n%s", project, err, out)
+			return fmt.Errorf("node %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
 	return nil
@@ -133,12 +134,13 @@ func (w *workshop) run(t *testing.T, folder string, env []string, args ...string
 	return out.String()
 }
 
-// gateways runs two on one database until the test ends, and returns their endpoints.
-func gateways(t *testing.T) (urls []string) {
+// gateways runs n on one database until the test ends, and returns their endpoints.
+func gateways(t *testing.T, n int, change func(*config.Config)) (urls []string) {
 	t.Helper()
 	dsn := databases.DSN(t)
-	for range 2 {
+	for range n {
 		cfg := config.Default()
+		change(cfg)
 		cfg.Listen, cfg.Database = "127.0.0.1:0", config.NewDSN(dsn)
 		cfg.Tasks = []string{filepath.Join("..", "..", "contracts", "tasks")}
 		log := &logtest.Buffer{}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	typescript "github.com/docket-gateway/docket/clients/typescript"
+	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/npm"
 )
 
@@ -20,13 +21,21 @@ func TestTypeScriptClient(t *testing.T) {
 		t.Parallel()
 		tests, err := filepath.Glob(filepath.Join(w.own, "build", "test", "*.test.js"))
 		require.NoError(t, err)
-		require.Len(t, tests, 3)
+		require.Len(t, tests, 8)
 		out := w.run(t, w.own, nil, append([]string{"--test", "--test-reporter=tap"}, tests...)...)
 		require.Regexp(t, `(?m)^# fail 0$`, out)
 		require.Regexp(t, `(?m)^# skipped 0$`, out)
 		passed := regexp.MustCompile(`(?m)^# pass (\d+)$`).FindStringSubmatch(out)
 		require.NotNil(t, passed, out)
 		require.NotEqual(t, "0", passed[1])
+	})
+
+	t.Run("WorksWithTrustedDocuments", func(t *testing.T) {
+		t.Parallel()
+		urls := gateways(t, 1, func(cfg *config.Config) {
+			cfg.TrustedDocuments = config.TrustedDocuments{Manifest: filepath.Join(w.own, "dist", "trusted-documents.json"), Required: true}
+		})
+		w.run(t, w.clients, nil, "trusted.mjs", urls[0])
 	})
 
 	t.Run("HasTheDocumentsThatTheSchemaGives", func(t *testing.T) {

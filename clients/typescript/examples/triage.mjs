@@ -9,7 +9,8 @@ const client = new Client({
 });
 
 // snippet: triage
-// The name says which intent it is. Until its job is over, the same name is the same key: after a reload, too.
+// The name says which intent it is. Until end() is called, the same name is the same key and the same job: after a reload, and
+// when the job is over, too.
 const intent = client.intent("triage:message-1041", {
   task: "triage",
   input: { text: "I was charged twice, please refund me." },
@@ -18,7 +19,7 @@ const intent = client.intent("triage:message-1041", {
 const result = await intent.submit(); // sent again under its key until an answer comes
 switch (result.__typename) {
   case "CreateJobSuccess": {
-    for await (const event of intent.watch()) { // whatever breaks, each event once; the intent ends with the job
+    for await (const event of intent.watch()) { // whatever breaks, each event once
       console.log(event.number, event.type, event.attempt?.target ?? "", event.to ?? "");
     }
     const job = await client.job(result.job.id);

@@ -1,10 +1,11 @@
-import { createClient as createSocket, type Client as Socket } from "graphql-ws/client";
-
 import { DocketError } from "./errors.js";
 import * as documents from "./generated/documents.js";
-import { resend, send, type Endpoint, type Headers } from "./http.js";
+import { bodyOf, resend, send, type Endpoint, type Headers } from "./http.js";
 import { Intent, type IntentHost, type IntentOptions, type JobRequest } from "./intent.js";
+import { Keys } from "./keys.js";
+import { Owners } from "./owner.js";
 import { withDefaults, type RetryOptions } from "./retry.js";
+import { Connection } from "./socket.js";
 import { defaultStorage, type IntentStorage } from "./storage.js";
 import type { Document } from "./typed.js";
 import { Watch, type WatchOptions } from "./watch.js";
@@ -19,14 +20,24 @@ export type CancelJobResult = documents.CancelJobMutation["cancelJob"];
 export interface ClientOptions {
   /** The endpoint: `https://docket.example/graphql`, or a path on the page's own site. */
   url: string;
-  /** Headers of each request, `Authorization` among them, which sockets send in `connection_init`. A function is asked each time. */
+  /**
+   * Headers of each request, `Authorization` among them, which sockets send in `connection_init`. A function is asked each time;
+   * if it fails, that was a try without an answer.
+   */
   headers?: Headers | (() => Headers | Promise<Headers>);
-  /** Where keys of open intents are kept. [localStorage in a browser, memory elsewhere] */
+  /**
+   * Who is signed in, by any text that stays the same for a user and is nobody else's; intents of others in the same storage are
+   * out of reach. A function is asked each time. [the server is asked for its `viewer`, once for each `Authorization`]
+   */
+  owner?: string | (() => string | Promise<string>);
+  /** How long a key is kept that is not used, in days. [90] */
+  keepDays?: number;
+  /** Where keys of intents are kept. [localStorage in a browser, memory elsewhere] */
   storage?: IntentStorage;
   retry?: RetryOptions;
   /** [globalThis.fetch] */
   fetch?: typeof globalThis.fetch;
-  /** [globalThis.WebSocket] Node.js 20 has none: give it that of the package `ws`. */
+  /** For watches alone. [globalThis.WebSocket] Node.js 20 has none: give it that of the package `ws`. */
   webSocket?: unknown;
   /** How long a socket may be silent before it is asked for a sign of life, in milliseconds; it has half of that for it. [20000] */
   pingAfterMs?: number;
@@ -44,7 +55,7 @@ export interface Observer {
 /** A client of one Docket. */
 export class Client {
   readonly #endpoint: Endpoint;
-  readonly #socket: Socket;
+  readonly #connection: Connection;
   readonly #host: IntentHost;
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #disposed = new AbortController();
@@ -53,31 +64,24 @@ export class Client {
     const retry = withDefaults(options.retry);
     const given = options.headers ?? {};
     const headers = typeof given === "function" ? given : () => given;
-    const pingAfterMs = options.pingAfterMs ?? 20_000;
     const url = typeof location === "undefined" ? options.url : new URL(options.url, location.href).href;
     this.#endpoint = { url, headers, fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)), retry };
-    this.#socket = createSocket({
-      url: url.replace(/^http/, "ws"),
-      webSocketImpl: options.webSocket,
-      retryAttempts: 0, // Watch does, from the number that it is at
-      connectionAckWaitTimeout: retry.timeoutMs,
-      keepAlive: pingAfterMs,
-      on: pongGuard(pingAfterMs / 2, () => this.#socket.terminate()),
-      connectionParams: async () => authorization(await headers()),
-    });
+    this.#connection = new Connection(this.#endpoint, { webSocket: options.webSocket, pingAfterMs: options.pingAfterMs ?? 20_000 });
     const storage = options.storage ?? defaultStorage();
+    const who = options.owner;
+    const owners = new Owners(this.#endpoint, who === undefined || typeof who === "function" ? who : () => who);
     this.#host = {
-      storage,
-      exclusive: (name, task) => this.#inOrder(name, () => (storage.lock ? storage.lock(name, task) : task())),
-      resend: (body, more, signal) => resend(this.#endpoint, { body, headers: more, signal }),
-      exists: async (id, signal) => (await this.#query(documents.JobDocument, { id }, signal)).job !== null,
+      keys: new Keys(storage, (entry, task) => this.#inOrder(entry, () => (storage.lock ? storage.lock(entry, task) : task())), options.keepDays ?? 90),
+      owner: (signal) => owners.now(signal),
+      resend: (owner, body, more, signal) =>
+        resend(this.#endpoint, { body, headers: more, signal, admit: (headers, limit) => owners.admit(owner, headers, limit) }),
       events: (jobId, o) => this.watch(jobId, o),
     };
   }
 
   /**
-   * An intent of the user: one job, however often it is submitted, also after a reload. The name says which one it is, such as
-   * `triage:message-1041`; an open intent of that name goes on with its key.
+   * An intent of the user: one job, however often it is submitted, also after a reload and after the job's end. The name says which
+   * one it is, such as `triage:message-1041`; until `end()` it is the same key and the same job.
    */
   intent(name: string, request: JobRequest, options: IntentOptions = {}): Intent {
     return new Intent(this.#host, name, request, options);
@@ -87,7 +91,7 @@ export class Client {
   watch(jobId: string, options: WatchOptions = {}): Watch {
     this.#disposed.signal.throwIfAborted();
     const signals = options.signal ? [options.signal, this.#disposed.signal] : [this.#disposed.signal];
-    return new Watch(this.#socket, jobId, this.#endpoint.retry, { ...options, signal: anyOf(signals) });
+    return new Watch(this.#connection, jobId, this.#endpoint.retry, { ...options, signal: anyOf(signals) });
   }
 
   /** `watch` by callbacks. Returns what ends it; no callback follows then. */
@@ -146,7 +150,7 @@ export class Client {
   /** Closes the socket and ends every watch. */
   dispose(): void {
     this.#disposed.abort(new DocketError("DISPOSED", "the client was disposed of"));
-    void this.#socket.dispose();
+    this.#connection.dispose();
   }
 
   #query<TResult, TVariables>(document: Document<TResult, TVariables>, variables: TVariables, signal: AbortSignal | undefined): Promise<TResult> {
@@ -164,38 +168,6 @@ export class Client {
     this.#queues.set(name, settled);
     return result;
   }
-}
-
-function bodyOf(document: { toString(): string }, variables: unknown): string {
-  return JSON.stringify({ query: document.toString(), variables });
-}
-
-/** `Authorization` alone: a socket has no other headers. */
-function authorization(headers: Headers): Record<string, string> | undefined {
-  for (const [name, value] of Object.entries(headers)) {
-    if (name.toLowerCase() === "authorization") {
-      return { Authorization: value };
-    }
-  }
-  return undefined;
-}
-
-/** Ends a socket whose ping is not answered in time: a dead connection would look like a quiet one. */
-function pongGuard(timeoutMs: number, terminate: () => void) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return {
-    ping: (received: boolean) => {
-      if (!received) {
-        timer = setTimeout(terminate, timeoutMs);
-      }
-    },
-    pong: (received: boolean) => {
-      if (received) {
-        clearTimeout(timer);
-      }
-    },
-    closed: () => clearTimeout(timer),
-  };
 }
 
 /** AbortSignal.any, which browsers have since 2024 only. */

@@ -1,7 +1,7 @@
 import type { GraphQLFormattedError } from "graphql";
 
 import { DocketError, NoAnswerError, RequestError, codeOf } from "./errors.js";
-import { pause, retryAfter, sleep, type Retry } from "./retry.js";
+import { abortable, pause, retryAfter, sleep, type Retry } from "./retry.js";
 
 /** What is sent with every request, asked for each time, so that it may change. */
 export type Headers = Readonly<Record<string, string>>;
@@ -18,10 +18,15 @@ export interface Request {
   readonly body: string;
   readonly headers?: Headers;
   readonly signal?: AbortSignal | undefined;
+  /** Asked before each try, with the headers that it would have. */
+  readonly admit?: (headers: Headers, signal: AbortSignal) => Promise<Try<unknown>>;
 }
 
+/** What came of one try. */
+export type Try<T> = { readonly data: T } | NoAnswer;
+
 /** The server may not have seen the request, or may have answered it: only asking again tells. */
-interface NoAnswer {
+export interface NoAnswer {
   readonly why: string;
   readonly cause?: unknown;
   readonly retryAfterMs?: number | undefined;
@@ -43,60 +48,97 @@ export async function send<T>(to: Endpoint, r: Request): Promise<T> {
 }
 
 /** One request, sent until an answer comes. Only for what may be sent twice: a query, or a `createJob` with its key. */
-export async function resend<T>(to: Endpoint, r: Request): Promise<T> {
+export function resend<T>(to: Endpoint, r: Request): Promise<T> {
+  return retried(to.retry, r.signal, () => attempt<T>(to, r));
+}
+
+/** Tries until an answer comes. Rejects with a NoAnswerError after all tries, and with the signal's reason. */
+export async function retried<T>(retry: Retry, signal: AbortSignal | undefined, once: () => Promise<Try<T>>): Promise<T> {
   for (let n = 0; ; n++) {
-    const answer = await attempt<T>(to, r);
+    const answer = await once();
     if (!("why" in answer)) {
       return answer.data;
     }
-    const asked = answer.retryAfterMs ?? 0;
-    if (n + 1 >= to.retry.attempts || asked > to.retry.capMs) {
+    const askedMs = answer.retryAfterMs ?? 0;
+    if (n + 1 >= retry.attempts || askedMs > retry.capMs) {
       throw new NoAnswerError(`${answer.why}, tried ${n + 1} times`, answer.retryAfterMs, { cause: answer.cause });
     }
-    await sleep(asked + pause(n, to.retry), r.signal);
+    await sleep(askedMs + pause(n, retry), signal);
   }
 }
 
-/** Rejects if the server refused the request, or with the signal's reason. */
-async function attempt<T>(to: Endpoint, r: Request): Promise<{ data: T } | NoAnswer> {
-  r.signal?.throwIfAborted();
-  const headers = await to.headers();
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), to.retry.timeoutMs);
-  const stop = () => timeout.abort();
-  r.signal?.addEventListener("abort", stop, { once: true });
+/** The text of a request for a document. */
+export function bodyOf(document: { toString(): string }, variables?: unknown): string {
+  return JSON.stringify({ query: document.toString(), variables });
+}
+
+/** The header of that name, whatever its case. */
+export function headerOf(headers: Headers, name: string): string | undefined {
+  return Object.entries(headers).find(([n]) => n.toLowerCase() === name)?.[1];
+}
+
+function attempt<T>(to: Endpoint, r: Request): Promise<Try<T>> {
+  return withHeaders(to, r.signal, async (headers, limit) => {
+    const admitted = await r.admit?.(headers, limit);
+    return admitted && "why" in admitted ? admitted : await exchange<T>(to, { ...headers, ...r.headers }, r.body, limit);
+  });
+}
+
+/** One try: `use` gets the headers of now and a signal that bounds it. Rejects with the signal's reason. */
+export async function withHeaders<T>(to: Endpoint, signal: AbortSignal | undefined, use: (headers: Headers, limit: AbortSignal) => Promise<Try<T>>): Promise<Try<T>> {
+  signal?.throwIfAborted();
+  const limit = new AbortController();
+  const stop = () => limit.abort();
+  const timer = setTimeout(stop, to.retry.timeoutMs);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    const answer = await asked(to.headers, "headers()", limit.signal, (headers) => use(headers, limit.signal));
+    if ("why" in answer) {
+      signal?.throwIfAborted();
+    }
+    return answer;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Asks what the application was given to ask. That it fails or takes too long is a failed try like any other: it may pass. */
+export async function asked<T, R>(ask: () => T | Promise<T>, what: string, limit: AbortSignal, then: (told: T) => Promise<Try<R>>): Promise<Try<R>> {
+  let told: T;
+  try {
+    told = await abortable((async () => await ask())(), limit);
+  } catch (cause) {
+    return { why: limit.aborted ? `${what} did not answer` : `${what} failed`, cause };
+  }
+  return await then(told);
+}
+
+/** Sends and reads. Rejects if the server refused the request. */
+export async function exchange<T>(to: Endpoint, headers: Headers, body: string, signal: AbortSignal): Promise<Try<T>> {
   let status = 0;
-  let asked: number | undefined;
+  let askedMs: number | undefined;
   let text: string;
   try {
     const response = await to.fetch(to.url, {
       method: "POST",
-      headers: {
-        ...headers,
-        ...r.headers,
-        accept: "application/graphql-response+json, application/json;q=0.9",
-        "content-type": "application/json",
-      },
-      body: r.body,
-      signal: timeout.signal,
+      headers: { ...headers, accept: "application/graphql-response+json, application/json;q=0.9", "content-type": "application/json" },
+      body,
+      signal,
     });
     status = response.status;
-    asked = retryAfter(response.headers.get("retry-after"));
+    askedMs = retryAfter(response.headers.get("retry-after"));
     text = await response.text();
   } catch (cause) {
-    r.signal?.throwIfAborted();
     return { why: "no answer came", cause };
-  } finally {
-    clearTimeout(timer);
-    r.signal?.removeEventListener("abort", stop);
   }
   if (comeAgain.has(status)) {
-    return { why: `the answer was status ${status}`, retryAfterMs: asked, cause: errorsOf(parse(text)) };
+    return { why: `the answer was status ${status}`, retryAfterMs: askedMs, cause: errorsOf(parse(text)) };
   }
   return read<T>(text, status);
 }
 
-function read<T>(text: string, status: number): { data: T } | NoAnswer {
+function read<T>(text: string, status: number): Try<T> {
   const body = parse(text);
   const errors = errorsOf(body);
   if (errors) {

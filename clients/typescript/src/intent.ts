@@ -1,6 +1,11 @@
 import { DocketError } from "./errors.js";
-import { CreateJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type JobState } from "./generated/documents.js";
-import type { IntentStorage } from "./storage.js";
+import {
+  CreateJobDocument, IntentJobDocument, type CreateJobInput, type CreateJobMutation, type EventFieldsFragment, type IntentJobQuery,
+} from "./generated/documents.js";
+import { bodyOf } from "./http.js";
+import { requireKey, type Keys, type Kept, type Place } from "./keys.js";
+import { otherOwner } from "./owner.js";
+import { Shared } from "./shared.js";
 import type { WatchOptions } from "./watch.js";
 
 /** What is asked for; the key is the intent's. */
@@ -16,33 +21,25 @@ export interface IntentOptions {
 
 /** What an intent needs of its client. */
 export interface IntentHost {
-  readonly storage: IntentStorage;
-  exclusive<T>(name: string, task: () => Promise<T>): Promise<T>;
-  resend<T>(body: string, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<T>;
-  exists(jobId: string, signal: AbortSignal | undefined): Promise<boolean>;
+  readonly keys: Keys;
+  /** Who is signed in. */
+  owner(signal: AbortSignal | undefined): Promise<string>;
+  /** Sends as that owner and nobody else. */
+  resend<T>(owner: string, body: string, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<T>;
   events(jobId: string, options: WatchOptions): AsyncIterableIterator<EventFieldsFragment>;
 }
 
-/** What is kept of an open intent. */
-interface Kept {
-  key: string;
-  /** Set once the server has told which job it is. */
-  jobId?: string;
-}
-
-const finished: ReadonlySet<JobState> = new Set<JobState>(["SUCCEEDED", "FAILED", "CANCELLED"]);
-
 /**
- * One intent of a user: one key, for as often as it is submitted. It is open, and its key is kept under its name, until its
- * job is seen to be over or `end()` is called; then the same name is a new intent. An object never changes its key.
+ * One intent of a user: one key and one job, for as often as it is submitted. The key is kept under the intent's name until `end()`
+ * is called, also when the job is over; then the same name is a new intent. An object never changes its key.
  */
 export class Intent {
   readonly name: string;
   readonly #host: IntentHost;
   readonly #request: string;
   readonly #ownKey: string | undefined;
-  #kept: Promise<Kept> | undefined;
-  #submitting: Promise<CreateJobResult> | undefined;
+  #kept: Promise<Kept & Place> | undefined;
+  readonly #submitting = new Shared((signal) => this.#submit(signal));
   #jobId: string | undefined; // once the server has told
 
   /** @internal */
@@ -58,28 +55,25 @@ export class Intent {
 
   /** The key, made and kept by the first call. */
   async key(): Promise<string> {
-    return (await this.#keep()).key;
+    return (await this.#keep(undefined)).key;
   }
 
   /**
    * Makes the job, or meets it. Whatever gets lost is sent again under the same key, so a job is made once. Calls while one is
-   * under way share its answer. Rejects with a NoAnswerError when all tries are used up, with a RequestError when the server
-   * refuses the request, and with the reason of `signal`; the intent stays open then.
+   * under way share its answer; the `signal` of one of them is for that one alone, and the last one that gives up ends it. Rejects
+   * with a NoAnswerError when all tries are used up, with a RequestError when the server refuses the request, and with the reason
+   * of `signal`; the key is kept then.
    */
   submit(options: { signal?: AbortSignal } = {}): Promise<CreateJobResult> {
-    this.#submitting ??= this.#submit(options.signal).finally(() => {
-      this.#submitting = undefined;
-    });
-    return this.#submitting;
+    return this.#submitting.join(options.signal);
   }
 
   /**
-   * Yields the events of the intent's job as `client.watch` does, and ends the intent when the job is over. Submits first, unless
-   * that was done; a DocketError tells of a conflict or invalid input then, which is its `cause`.
+   * Yields the events of the intent's job as `client.watch` does. Submits first, unless that was done; a DocketError tells of a
+   * conflict or invalid input then, which is its `cause`.
    */
   async *watch(options: WatchOptions = {}): AsyncGenerator<EventFieldsFragment, void, undefined> {
     yield* this.#host.events(this.#jobId ?? (await this.#submitted(options.signal)), options);
-    await this.end();
   }
 
   async #submitted(signal: AbortSignal | undefined): Promise<string> {
@@ -90,64 +84,61 @@ export class Intent {
     return result.job.id;
   }
 
-  /** Forgets the key: the next intent of this name is a new one. The job goes on. */
+  /**
+   * Forgets the key: the next intent of this name is a new one. Call it when the user asks for another one, and never because a
+   * page was loaded. The job goes on.
+   */
   async end(): Promise<void> {
     const kept = await this.#kept;
-    await this.#host.exclusive(this.name, async () => {
-      const there = parse(await this.#host.storage.get(this.name), this.name);
-      if (there && (!kept || there.key === kept.key)) { // not a later intent's
-        await this.#host.storage.remove(this.name);
-      }
-    });
+    const owner = kept?.owner ?? (await this.#host.owner(undefined));
+    await this.#host.keys.forget({ owner, name: this.name }, kept?.key ?? this.#ownKey);
   }
 
-  async #submit(signal: AbortSignal | undefined): Promise<CreateJobResult> {
-    const kept = await this.#keep();
-    // The server forgets keys of jobs that it removes. To send this one then would make a second job.
-    if (kept.jobId !== undefined && !(await this.#host.exists(kept.jobId, signal))) {
-      throw new DocketError("INTENT_EXPIRED", `the job of the intent ${this.name} is not kept any more; end() allows a new one`);
+  async #submit(signal: AbortSignal): Promise<CreateJobResult> {
+    const kept = await this.#keep(signal);
+    if (kept.jobId !== undefined) {
+      await this.#requireJob(kept, signal);
     }
     const body = `{"query":${JSON.stringify(CreateJobDocument.toString())},"variables":{"input":${withKey(this.#request, kept.key)}}}`;
-    const { createJob } = await this.#host.resend<CreateJobMutation>(body, { "idempotency-key": quoted(kept.key) }, signal);
+    const { createJob } = await this.#host.resend<CreateJobMutation>(kept.owner, body, { "idempotency-key": quoted(kept.key) }, signal);
     if (createJob.__typename === "CreateJobSuccess") {
       this.#jobId = createJob.job.id;
-      await this.#accepted(kept, createJob.job.id);
-      if (finished.has(createJob.job.state)) {
-        await this.end();
+      if (kept.jobId !== createJob.job.id) {
+        await this.#host.keys.note(kept, kept.key, createJob.job);
+        kept.jobId = createJob.job.id;
+        kept.jobOwner = createJob.job.owner;
       }
     }
     return createJob;
   }
 
-  #keep(): Promise<Kept> {
-    this.#kept ??= this.#host
-      .exclusive(this.name, async () => {
-        const there = parse(await this.#host.storage.get(this.name), this.name);
-        if (there && (this.#ownKey === undefined || there.key === this.#ownKey)) {
-          return there;
-        }
-        const made: Kept = { key: this.#ownKey ?? randomKey() };
-        await this.#host.storage.set(this.name, JSON.stringify(made));
-        return made;
-      })
-      .catch((error: unknown) => {
-        this.#kept = undefined; // the next call tries again
-        throw error;
-      });
-    return this.#kept;
+  /** The server forgets keys of jobs that it removes. To send this one then would make a second job; so would another user's. */
+  async #requireJob(kept: Kept & Place, signal: AbortSignal): Promise<void> {
+    const { viewer, job } = await this.#host.resend<IntentJobQuery>(kept.owner, bodyOf(IntentJobDocument, { id: kept.jobId }), {}, signal);
+    if (viewer.subject !== kept.jobOwner) {
+      throw otherOwner();
+    }
+    if (job === null) {
+      throw new DocketError("INTENT_EXPIRED", `the job of the intent ${this.name} is not kept any more; end() allows a new one`);
+    }
   }
 
-  async #accepted(kept: Kept, jobId: string): Promise<void> {
-    if (kept.jobId === jobId) {
-      return;
+  /** What is kept, or made. An object stays with what it found first. */
+  async #keep(signal: AbortSignal | undefined): Promise<Kept & Place> {
+    const owner = await this.#host.owner(signal);
+    const place = { owner, name: this.name };
+    this.#kept ??= this.#host.keys.take(place, this.#ownKey).then(
+      (kept) => ({ ...kept, ...place }),
+      (error: unknown) => {
+        this.#kept = undefined; // the next call tries again
+        throw error;
+      },
+    );
+    const kept = await this.#kept;
+    if (kept.owner !== owner) {
+      throw otherOwner();
     }
-    await this.#host.exclusive(this.name, async () => {
-      const there = parse(await this.#host.storage.get(this.name), this.name);
-      if (there?.key === kept.key) { // still open
-        await this.#host.storage.set(this.name, JSON.stringify({ ...there, jobId }));
-      }
-    });
-    kept.jobId = jobId;
+    return kept;
   }
 }
 
@@ -160,30 +151,4 @@ function withKey(request: string, key: string): string {
 /** A string as RFC 8941 writes it. */
 function quoted(key: string): string {
   return `"${key.replace(/["\\]/g, "\\$&")}"`;
-}
-
-function requireKey(key: string): void {
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
-    throw new DocketError("BAD_KEY", "a key has 1 to 255 printable ASCII characters");
-  }
-}
-
-function parse(value: string | null | undefined, name: string): Kept | undefined {
-  if (value === null || value === undefined) {
-    return undefined;
-  }
-  try {
-    const kept = JSON.parse(value) as Kept;
-    requireKey(kept.key);
-    return kept;
-  } catch (cause) {
-    // Another key could make another job.
-    throw new DocketError("BAD_STORAGE", `what is kept of the intent ${name} cannot be read`, { cause });
-  }
-}
-
-/** crypto.randomUUID is not there on pages without TLS. */
-function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -6,7 +6,7 @@ export interface RetryOptions {
   baseMs?: number;
   /** The bound of every pause, in milliseconds. A `Retry-After` beyond it ends the tries. [15000] */
   capMs?: number;
-  /** How long one answer is waited for, in milliseconds. [30000] */
+  /** How long one try may take, with the asking for headers, in milliseconds. [30000] */
   timeoutMs?: number;
 }
 
@@ -51,5 +51,20 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       resolve();
     }, ms);
     signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Settles as `promise` does, or rejects with the signal's reason before that. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) {
+    return promise;
+  }
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) {
+      stop();
+    }
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 }

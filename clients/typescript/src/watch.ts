@@ -1,9 +1,9 @@
-import type { Client as Socket } from "graphql-ws";
 import type { GraphQLFormattedError } from "graphql";
 
 import { DocketError, RequestError, codeOf } from "./errors.js";
 import { JobEventsDocument, type EventFieldsFragment, type JobEventsSubscription } from "./generated/documents.js";
 import { pause, sleep, type Retry } from "./retry.js";
+import type { Connection } from "./socket.js";
 
 export interface WatchOptions {
   /** The last event that is known already; the next one is the first to come. [0: from the first] */
@@ -26,7 +26,7 @@ const passing = new Set(["AUTH_UNAVAILABLE", "CANCELLED", "INTERNAL", "RATE_LIMI
  * reason. `return()` ends it, also while a `next()` waits.
  */
 export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
-  readonly #socket: Socket;
+  readonly #connection: Connection;
   readonly #jobId: string;
   readonly #retry: Retry;
   readonly #ended = new AbortController();
@@ -41,12 +41,12 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
   #failure: { error: unknown } | undefined;
 
   /** @internal */
-  constructor(socket: Socket, jobId: string, retry: Retry, options: WatchOptions) {
+  constructor(connection: Connection, jobId: string, retry: Retry, options: WatchOptions) {
     const after = options.after ?? 0;
     if (!Number.isSafeInteger(after) || after < 0) {
       throw new DocketError("BAD_USER_INPUT", "after is the number of an event, or 0");
     }
-    this.#socket = socket;
+    this.#connection = connection;
     this.#jobId = jobId;
     this.#retry = retry;
     this.#last = after;
@@ -101,13 +101,14 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
         then();
       }
     };
-    const stop = this.#socket.subscribe<JobEventsSubscription>(
-      {
-        query: JobEventsDocument.toString(),
-        // graphql-ws may subscribe again by itself, and reads the variables anew then.
-        variables: { jobId: this.#jobId, get after() { return watch.#last; } },
-      },
-      {
+    const request = {
+      query: JobEventsDocument.toString(),
+      // graphql-ws may subscribe again by itself, and reads the variables anew then.
+      variables: { jobId: this.#jobId, get after() { return watch.#last; } },
+    };
+    let stop: () => void;
+    try {
+      stop = this.#connection.subscribe<JobEventsSubscription>(request, {
         next: (result) => {
           if (!current) {
             return;
@@ -123,8 +124,11 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
         },
         error: (error) => done(() => this.#broken(error)),
         complete: () => done(() => this.#finish()),
-      },
-    );
+      });
+    } catch (error) { // there is nothing to connect with
+      this.#finish({ error });
+      return;
+    }
     this.#close = () => {
       current = false;
       stop();
@@ -153,7 +157,8 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
     if (Array.isArray(error)) {
       const errors = error as GraphQLFormattedError[];
       const code = codeOf(errors[0]);
-      const resumable = errors[0]?.extensions?.["resumeAfter"] !== undefined;
+      // A number that the job has not come to is no better the next time.
+      const resumable = errors[0]?.extensions?.["resumeAfter"] !== undefined && code !== "BAD_USER_INPUT";
       if (resumable || errors.length === 0 || (code !== undefined && passing.has(code))) {
         this.#again();
       } else {
@@ -162,9 +167,21 @@ export class Watch implements AsyncIterableIterator<EventFieldsFragment> {
       return;
     }
     const { code, reason } = closeOf(error);
-    // Credentials may have expired: they are asked for once more, and not for ever.
-    if (code !== undefined && (refused.has(code) || ((code === 4401 || code === 4403) && ++this.#refusals > 1))) {
-      this.#finish({ error: new DocketError(code === 4401 || code === 4403 ? "UNAUTHENTICATED" : "SOCKET_CLOSED", `the server closed the socket: ${code} ${reason}`) });
+    const lived = this.#connection.lived(error);
+    if (lived !== undefined) {
+      this.#refusals = 0;
+      if (lived >= this.#retry.capMs) {
+        this.#failures = 0; // not one of a row, whose pauses grow
+      }
+    }
+    // Credentials that were taken may expire, as often as they like. Those that are refused are asked for once more.
+    const unauthenticated = code === 4401 || code === 4403;
+    if (unauthenticated && lived === undefined && ++this.#refusals > 1) {
+      this.#finish({ error: new DocketError("UNAUTHENTICATED", `the server closed the socket: ${code} ${reason}`) });
+      return;
+    }
+    if (code !== undefined && refused.has(code)) {
+      this.#finish({ error: new DocketError("SOCKET_CLOSED", `the server closed the socket: ${code} ${reason}`) });
       return;
     }
     this.#again();

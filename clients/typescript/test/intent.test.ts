@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { memoryStorage, webStorage, type IntentStorage } from "../src/index.js";
-import { client, job, lost, ok, scripted, status, success } from "./support.js";
+import { memoryStorage, type IntentStorage } from "../src/index.js";
+import { client, job, lost, ok, scripted, status, success, there } from "./support.js";
 
+const entry = '["alice","a"]';
 const request = { task: "triage", input: { text: "hello" } };
 
 test("one key, in the header and in the input, for every try", async () => {
@@ -101,33 +102,59 @@ test("conflict and invalid input are data, and the intent stays open", async () 
   assert.equal(new Set(server.sent.map((s) => s.key)).size, 1);
 });
 
-test("an intent ends with its job, or by hand", async () => {
+test("an intent is the same job after the job's end, until it is ended by hand", async () => {
   const storage = memoryStorage();
-  const server = scripted(ok(success(true, { state: "SUCCEEDED" })), ok(success()));
-  const c = client({ fetch: server.fetch, storage });
-  const first = c.intent("a", request);
+  const over = { state: "SUCCEEDED" };
+  const server = scripted(ok(success(false, over)), there("job_1"), ok(success(true, over)), there("job_1"), ok(success(true, over)), ok(success()));
+  const load = () => client({ fetch: server.fetch, storage }).intent("a", request); // another page load
+  const first = load();
   await first.submit();
-  assert.equal(storage.get("a"), undefined);
-  const second = c.intent("a", request);
+  await load().submit();
+  await load().submit();
+  const created = () => server.sent.filter((s) => s.operation === "CreateJob");
+  assert.equal(new Set(created().map((s) => s.key)).size, 1);
+
+  await load().end();
+  const second = load();
   await second.submit();
   assert.notEqual(await second.key(), await first.key());
   await first.end();
-  assert.notEqual(storage.get("a"), undefined, "an older intent ends no newer one");
+  assert.equal(await load().key(), await second.key(), "an older intent ends no newer one");
   await second.end();
-  assert.equal(storage.get("a"), undefined);
-  assert.equal(await second.key(), server.sent[1]?.key, "an object keeps its key");
+  assert.equal(storage.get(entry), undefined);
+  assert.equal(await second.key(), created()[3]?.key, "an object keeps its key");
+});
+
+test("an intent that is ended while its answer is under way stays ended", async () => {
+  const storage = memoryStorage();
+  const server = scripted(async () => {
+    await client({ storage }).intent("a", request).end(); // in another tab
+    return ok(success())();
+  });
+  await client({ fetch: server.fetch, storage }).intent("a", request).submit();
+  assert.equal(storage.get(entry), undefined);
+});
+
+test("with a key of one's own only that one is ended", async () => {
+  const storage = memoryStorage();
+  const c = client({ storage });
+  await c.intent("a", request, { key: "order 1" }).key();
+  await c.intent("a", request, { key: "order 2" }).end();
+  assert.notEqual(storage.get(entry), undefined);
+  await c.intent("a", request, { key: "order 1" }).end();
+  assert.equal(storage.get(entry), undefined);
 });
 
 test("a key is not sent again once the server has removed its job", async () => {
   const storage = memoryStorage();
-  const there = scripted(ok(success()));
-  await client({ fetch: there.fetch, storage }).intent("a", request).submit();
-  const gone = scripted(ok({ data: { job: null } }));
+  const first = scripted(ok(success()));
+  await client({ fetch: first.fetch, storage }).intent("a", request).submit();
+  const gone = scripted(there(null));
   await assert.rejects(client({ fetch: gone.fetch, storage }).intent("a", request).submit(), { code: "INTENT_EXPIRED" });
-  assert.deepEqual(gone.sent.map((s) => s.operation), ["Job"]);
-  const still = scripted(ok({ data: { job } }), ok(success(true)));
+  assert.deepEqual(gone.sent.map((s) => s.operation), ["IntentJob"]);
+  const still = scripted(there("job_1"), ok(success(true)));
   await client({ fetch: still.fetch, storage }).intent("a", request).submit();
-  assert.deepEqual(still.sent.map((s) => s.operation), ["Job", "CreateJob"]);
+  assert.deepEqual(still.sent.map((s) => s.operation), ["IntentJob", "CreateJob"]);
 });
 
 test("nothing is sent if the key cannot be kept or read", async () => {
@@ -145,7 +172,7 @@ test("a key of one's own goes as it is", async () => {
   await c.intent("a", request, { key: 'order "1\\2"' }).submit();
   assert.equal(server.sent[0]?.key, 'order "1\\2"');
   assert.equal(server.sent[0]?.header, '"order \\"1\\\\2\\""');
-  for (const key of ["", "ä", "a\n", "x".repeat(256)]) {
+  for (const key of ["", "ä", "a\n", "x".repeat(256), null as never, 5 as never]) {
     assert.throws(() => c.intent("b", request, { key }), { code: "BAD_KEY" });
   }
 });
@@ -157,18 +184,6 @@ test("what changes after the intent was made is not sent", async () => {
   input.text = "after";
   await intent.submit();
   assert.match(server.sent[0]?.body ?? "", /"text":"before"/);
-});
-
-test("web storage is shared by name and prefix", async () => {
-  const values = new Map<string, string>();
-  const web = {
-    getItem: (k: string) => values.get(k) ?? null,
-    setItem: (k: string, v: string) => void values.set(k, v),
-    removeItem: (k: string) => void values.delete(k),
-  };
-  const key = await client({ storage: webStorage(web) }).intent("a", request).key();
-  assert.equal(await client({ storage: webStorage(web) }).intent("a", request).key(), key);
-  assert.deepEqual([...values.keys()], ["docket:intent:a"]);
 });
 
 test("other requests are sent once", async () => {

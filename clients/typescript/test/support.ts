@@ -2,14 +2,14 @@ import type { AddressInfo } from "node:net";
 
 import { WebSocket, WebSocketServer } from "ws";
 
-import { Client, type ClientOptions, type IntentStorage } from "../src/index.js";
+import { Client, type ClientOptions } from "../src/index.js";
 
 /** Pauses that tests need not wait for. */
 export const quick = { baseMs: 1, capMs: 20, timeoutMs: 2_000 };
 
 export const job = {
   id: "job_1", idempotencyKey: "k", task: "triage", taskVersion: "v", target: "demo/laser", fallbacks: [], state: "QUEUED",
-  version: 1, result: null, createdAt: "", updatedAt: "", keyExpiresAt: null,
+  version: 1, result: null, createdAt: "", updatedAt: "", keyExpiresAt: null, owner: "alice",
 };
 
 export const success = (replayed = false, more: object = {}) => ({
@@ -19,6 +19,7 @@ export const success = (replayed = false, more: object = {}) => ({
 export interface Sent {
   key: string;
   header: string | undefined;
+  authorization: string | undefined;
   body: string;
   operation: string;
 }
@@ -28,10 +29,11 @@ export function scripted(...answers: ((sent: Sent, signal: AbortSignal) => Respo
   const sent: Sent[] = [];
   const fetch = async (_: unknown, init?: RequestInit) => {
     const body = String(init?.body);
-    const { query, variables } = JSON.parse(body) as { query: string; variables: { input?: { idempotencyKey?: string } } };
+    const { query, variables } = JSON.parse(body) as { query: string; variables?: { input?: { idempotencyKey?: string } } };
     const headers = new Headers(init?.headers);
     const one: Sent = {
-      key: variables.input?.idempotencyKey ?? "", header: headers.get("idempotency-key") ?? undefined, body,
+      key: variables?.input?.idempotencyKey ?? "", header: headers.get("idempotency-key") ?? undefined,
+      authorization: headers.get("authorization") ?? undefined, body,
       operation: /(?:mutation|query) (\w+)/.exec(query)?.[1] ?? "",
     };
     sent.push(one);
@@ -44,11 +46,19 @@ export function scripted(...answers: ((sent: Sent, signal: AbortSignal) => Respo
   return { sent, fetch: fetch as typeof globalThis.fetch };
 }
 
+/** The answer to whether an intent's job is still there, and who asks. */
+export const there = (id: string | null, subject = "alice") => ok({ data: { viewer: { subject }, job: id === null ? null : { id } } });
+
 export const ok = (body: unknown) => () => new Response(JSON.stringify(body));
 export const status = (code: number, headers: Record<string, string> = {}) => () => new Response("<html>", { status: code, headers });
 export const lost = () => Promise.reject(new TypeError("fetch failed"));
 
-export function client(options: Partial<ClientOptions> & { storage?: IntentStorage }): Client {
+export function client(options: Partial<ClientOptions>): Client {
+  return asking({ owner: "alice", ...options });
+}
+
+/** A client that asks the server who it is. */
+export function asking(options: Partial<ClientOptions>): Client {
   return new Client({ url: "http://127.0.0.1:9/graphql", retry: quick, webSocket: WebSocket, ...options });
 }
 
@@ -75,7 +85,8 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: true });
   await new Promise((resolve) => server.once("listening", resolve));
   const seen: Subscription[] = [];
-  const state = { silent: false, completed: 0 };
+  /** `refuse` says with which code the next connections are closed instead of being acknowledged; 0: acknowledge. */
+  const state = { silent: false, completed: 0, refuse: [] as number[], offered: [] as (string | undefined)[] };
   server.on("connection", (socket) => {
     let authorization: string | undefined;
     socket.on("message", (data: Buffer) => {
@@ -83,6 +94,12 @@ export async function sockets(...script: ((s: Subscription) => void)[]) {
       const send = (type: string, payload?: unknown) => socket.send(JSON.stringify({ id: m.id, type, payload }));
       if (m.type === "connection_init") {
         authorization = m.payload?.Authorization;
+        state.offered.push(authorization);
+        const code = state.refuse.shift();
+        if (code) {
+          socket.close(code, "Forbidden");
+          return;
+        }
         socket.send(JSON.stringify({ type: "connection_ack" }));
       } else if (m.type === "ping" && !state.silent) {
         socket.send(JSON.stringify({ type: "pong" }));

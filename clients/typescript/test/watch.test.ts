@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import type { JobEvent } from "../src/index.js";
-import { client, ok, scripted, sockets, success, type Subscription } from "./support.js";
+import { memoryStorage, type JobEvent } from "../src/index.js";
+import { client, ok, quick, scripted, sockets, success, there, type Subscription } from "./support.js";
 
 async function numbers(events: AsyncIterable<JobEvent>): Promise<number[]> {
   const out: number[] = [];
@@ -61,28 +61,37 @@ test("begins after a number that is known", async (t) => {
   assert.throws(() => c.watch("job_1", { after: -1 }), { code: "BAD_USER_INPUT" });
 });
 
-test("ends with what only happens again", async (t) => {
-  const { c } = await serve(t, (s) => s.error("NOT_FOUND"), (s) => s.close(4400));
+test("ends with what only happens again", { timeout: 60_000 }, async (t) => {
+  const { server, c } = await serve(t, (s) => s.error("NOT_FOUND"), (s) => s.close(4400), (s) => s.error("BAD_USER_INPUT", { lastEvent: 3, resumeAfter: 3 }));
   await assert.rejects(numbers(c.watch("job_1")), { name: "RequestError", code: "NOT_FOUND" });
   await assert.rejects(numbers(c.watch("job_1")), { code: "SOCKET_CLOSED" });
+  await assert.rejects(numbers(c.watch("job_1", { after: 9 })), { name: "RequestError", code: "BAD_USER_INPUT" });
+  assert.equal(server.seen.length, 3);
 });
 
-test("asks for credentials anew when they have expired, and not for ever", async (t) => {
-  const { server, c } = await serve(
-    t,
-    (s) => { s.event(1); s.close(4403); },
-    (s) => { s.event(2); s.close(4403); },
-    (s) => s.close(4403),
-    (s) => s.close(4403),
-  );
-  const got: number[] = [];
-  await assert.rejects(async () => {
-    for await (const event of c.watch("job_1")) {
-      got.push(event.number);
-    }
-  }, { code: "UNAUTHENTICATED" });
-  assert.deepEqual(got, [1, 2]);
-  assert.deepEqual(server.seen.map((s) => s.authorization), ["Bearer 0", "Bearer 1", "Bearer 2"]);
+test("asks for credentials anew, as often as good ones expire, also while nothing happens", async (t) => {
+  const expire = (s: Subscription) => s.close(4403);
+  const { server, c } = await serve(t, (s) => { s.event(1); s.close(4403); }, expire, expire, (s) => s.close(4401), expire, (s) => { s.event(2); s.complete(); });
+  assert.deepEqual(await numbers(c.watch("job_1")), [1, 2]);
+  assert.deepEqual(server.seen.map((s) => s.authorization), [0, 1, 2, 3, 4, 5].map((n) => `Bearer ${n}`));
+});
+
+test("gives up when credentials are refused twice in a row", async (t) => {
+  const { server, c } = await serve(t, (s) => s.close(4403), (s) => { s.event(1); s.cut(); });
+  server.state.refuse = [4403, 0, 4401, 0, 4403, 4403];
+  const watch = c.watch("job_1");
+  assert.equal((await watch.next()).value?.number, 1, "one that is taken is between each two");
+  await assert.rejects(watch.next(), { code: "UNAUTHENTICATED", message: /4403 Forbidden/ });
+  assert.equal(server.state.offered.length, 6);
+});
+
+test("pauses do not grow with connections that were good for long", async (t) => {
+  const { c } = await serve(t, ...Array.from({ length: 8 }, () => (s: Subscription) => void setTimeout(() => s.close(4403), 30)), (s) => s.complete());
+  const timers = t.mock.method(globalThis, "setTimeout");
+  await numbers(c.watch("job_1"));
+  const pauses = timers.mock.calls.map((call) => call.arguments[1] ?? 0).filter((ms) => ms > 0 && ms <= quick.capMs);
+  assert.equal(pauses.length, 8);
+  assert.ok(Math.max(...pauses) <= quick.baseMs, String(pauses));
 });
 
 test("a reader that is slow loses nothing", async (t) => {
@@ -108,7 +117,7 @@ test("a connection that gives no sign of life is left", async (t) => {
   const c = client({ url: server.url, pingAfterMs: 40 });
   t.after(() => { c.dispose(); server.stop(); });
   assert.deepEqual(await numbers(c.watch("job_1")), [1, 2]);
-  assert.equal(server.seen.length, 2);
+  assert.ok(server.seen.length >= 2); // more, where the machine is slow
 });
 
 test("can be ended while it waits", async (t) => {
@@ -157,21 +166,18 @@ test("calls back, until it is told to stop", { timeout: 60_000 }, async (t) => {
   assert.deepEqual(late, [1]);
 });
 
-test("an intent's watch ends the intent with the job", async (t) => {
-  const server = await sockets((s) => { s.event(1); s.cut(); }, (s) => { s.event(2); s.complete(); });
-  const values = new Map<string, string>();
-  const storage = { get: (n: string) => values.get(n), set: (n: string, v: string) => void values.set(n, v), remove: (n: string) => void values.delete(n) };
-  const http = scripted(ok(success()));
+test("an intent's watch leaves its key, so that a reload meets the job", async (t) => {
+  const server = await sockets((s) => { s.event(1); s.cut(); }, (s) => { s.event(2); s.complete(); }, (s) => { events(s, 1, 2); s.complete(); });
+  const storage = memoryStorage();
+  const http = scripted(ok(success()), there("job_1"), ok(success(true, { state: "SUCCEEDED" })));
   const c = client({ url: server.url, storage, fetch: http.fetch });
   t.after(() => { c.dispose(); server.stop(); });
   const intent = c.intent("a", { task: "triage", input: {} });
   await intent.submit();
-  const watch = intent.watch();
-  assert.equal((await watch.next()).value?.number, 1);
-  assert.equal(values.size, 1, "open as long as the job is");
-  assert.deepEqual(await numbers(watch), [2]);
-  assert.equal(values.size, 0);
+  assert.deepEqual(await numbers(intent.watch()), [1, 2]);
   assert.equal(http.sent.length, 1, "what was submitted is not submitted again");
+  assert.deepEqual(await numbers(c.intent("a", { task: "triage", input: {} }).watch()), [1, 2]);
+  assert.equal(http.sent[2]?.key, http.sent[0]?.key);
 });
 
 test("an intent's watch tells why there is nothing to watch", async () => {

@@ -63,7 +63,7 @@ export type CancelJobInput = {
   note?: string | null | undefined;
 };
 
-export type JobFieldsFragment = { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null };
+export type JobFieldsFragment = { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string };
 
 export type AttemptFieldsFragment = { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null };
 
@@ -75,24 +75,36 @@ export type CreateJobMutationVariables = Exact<{
 
 
 export type CreateJobMutation = { createJob:
-    | { __typename: 'CreateJobSuccess', replayed: boolean, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
-    | { __typename: 'IdempotencyConflict', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
+    | { __typename: 'CreateJobSuccess', replayed: boolean, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
+    | { __typename: 'IdempotencyConflict', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
     | { __typename: 'InvalidInput', code: string, message: string, issues: Array<{ path: string, message: string }> }
    };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: { subject: string } };
+
+export type IntentJobQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type IntentJobQuery = { viewer: { subject: string }, job: { id: string } | null };
 
 export type JobQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type JobQuery = { job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, attempts: Array<{ id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }> } | null };
+export type JobQuery = { job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string, attempts: Array<{ id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }> } | null };
 
 export type JobByKeyQueryVariables = Exact<{
   idempotencyKey: string;
 }>;
 
 
-export type JobByKeyQuery = { jobByKey: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, attempts: Array<{ id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }> } | null };
+export type JobByKeyQuery = { jobByKey: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string, attempts: Array<{ id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }> } | null };
 
 export type JobEventsSubscriptionVariables = Exact<{
   jobId: string;
@@ -108,10 +120,10 @@ export type StartAttemptMutationVariables = Exact<{
 
 
 export type StartAttemptMutation = { startAttempt:
-    | { __typename: 'StartAttemptSuccess', attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
+    | { __typename: 'StartAttemptSuccess', attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
     | { __typename: 'AttemptBlocked', code: string, message: string, blockedBy: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null } }
     | { __typename: 'FallbackNotAllowed', code: string, message: string, target: string, reasons: Array<string> }
-    | { __typename: 'JobFinished', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
+    | { __typename: 'JobFinished', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
     | { __typename: 'NotFound', code: string, message: string }
    };
 
@@ -121,8 +133,8 @@ export type CancelAttemptMutationVariables = Exact<{
 
 
 export type CancelAttemptMutation = { cancelAttempt:
-    | { __typename: 'CancelAttemptSuccess', attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
-    | { __typename: 'AttemptFinished', code: string, message: string, attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
+    | { __typename: 'CancelAttemptSuccess', attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
+    | { __typename: 'AttemptFinished', code: string, message: string, attempt: { id: string, number: number, target: string, reason: AttemptReason, state: AttemptState, error: { code: string, message: string, retryable: boolean, retryAfterMs: number | null } | null }, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
     | { __typename: 'NotFound', code: string, message: string }
    };
 
@@ -132,8 +144,8 @@ export type CancelJobMutationVariables = Exact<{
 
 
 export type CancelJobMutation = { cancelJob:
-    | { __typename: 'CancelJobSuccess', job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
-    | { __typename: 'JobFinished', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null } }
+    | { __typename: 'CancelJobSuccess', job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
+    | { __typename: 'JobFinished', code: string, message: string, job: { id: string, idempotencyKey: string, task: string, taskVersion: string, target: string, fallbacks: Array<string>, state: JobState, version: number, result: unknown, createdAt: string, updatedAt: string, keyExpiresAt: string | null, owner: string } }
     | { __typename: 'NotFound', code: string, message: string }
    };
 
@@ -169,6 +181,7 @@ export const JobFieldsFragmentDoc = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }
     `, {"fragmentName":"JobFields"}) as unknown as TypedDocumentString<JobFieldsFragment, unknown>;
 export const AttemptFieldsFragmentDoc = new TypedDocumentString(`
@@ -251,7 +264,25 @@ export const CreateJobDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }`) as unknown as TypedDocumentString<CreateJobMutation, CreateJobMutationVariables>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    subject
+  }
+}
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const IntentJobDocument = new TypedDocumentString(`
+    query IntentJob($id: ID!) {
+  viewer {
+    subject
+  }
+  job(id: $id) {
+    id
+  }
+}
+    `) as unknown as TypedDocumentString<IntentJobQuery, IntentJobQueryVariables>;
 export const JobDocument = new TypedDocumentString(`
     query Job($id: ID!) {
   job(id: $id) {
@@ -274,6 +305,7 @@ export const JobDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }
 fragment AttemptFields on Attempt {
   id
@@ -310,6 +342,7 @@ export const JobByKeyDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }
 fragment AttemptFields on Attempt {
   id
@@ -405,6 +438,7 @@ export const StartAttemptDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }
 fragment AttemptFields on Attempt {
   id
@@ -460,6 +494,7 @@ export const CancelAttemptDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }
 fragment AttemptFields on Attempt {
   id
@@ -509,4 +544,5 @@ export const CancelJobDocument = new TypedDocumentString(`
   createdAt
   updatedAt
   keyExpiresAt
+  owner
 }`) as unknown as TypedDocumentString<CancelJobMutation, CancelJobMutationVariables>;
