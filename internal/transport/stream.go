@@ -55,14 +55,18 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		cancel()
 		<-done
 	}()
-	if resumed && r.Method == http.MethodGet {
-		// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
+	if resumed {
 		select {
 		case <-started:
 		case <-ctx.Done():
 			return
 		}
-		if n.over {
+		switch {
+		case n.wrong != nil:
+			writeErrors(w, jsonType, http.StatusBadRequest, n.wrong)
+			return
+		case n.over && r.Method == http.MethodGet:
+			// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
