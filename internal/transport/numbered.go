@@ -103,6 +103,20 @@ func broken(resp *graphql.Response) bool {
 	return len(resp.Errors) > 0 && (len(resp.Data) == 0 || string(resp.Data) == "null")
 }
 
+// passing is true of a response that ends a stream for a reason that is not its client's: the same request may succeed.
+func passing(resp *graphql.Response) bool {
+	if !broken(resp) {
+		return false
+	}
+	for _, err := range resp.Errors {
+		switch err.Extensions["code"] {
+		case CodeSlowConsumer, codeInternal, codeCancelled:
+			return true
+		}
+	}
+	return false
+}
+
 // resumeNumber reads Last-Event-ID, which counts for event streams only. An empty one is none.
 func resumeNumber(r *http.Request) (number int, given bool, p *problem) {
 	values := r.Header.Values(lastEventID)

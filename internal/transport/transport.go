@@ -32,6 +32,12 @@ const (
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 )
 
+// Codes that the executor gives as well.
+const (
+	codeCancelled = "CANCELLED"
+	codeInternal  = "INTERNAL"
+)
+
 // Executor runs what comes in.
 type Executor interface {
 	graphql.GraphExecutor
@@ -43,8 +49,8 @@ type Options struct {
 	// Init authenticates a WebSocket by the payload of its connection_init; ctx is the handshake's. An error closes the
 	// socket with 4403, or with its own code, see Ending. So does the end of the context that it returns. Required.
 	Init func(ctx context.Context, payload map[string]any) (context.Context, error)
-	// Bound returns the context of an event stream, whose end ends the stream: with an error for the client if its cause
-	// is an Ending [the request's].
+	// Bound returns the context of an event stream, whose end ends the stream, with a word if its cause is an Ending
+	// [the request's].
 	Bound func(ctx context.Context) (context.Context, context.CancelFunc)
 	// CheckOrigin refuses handshakes that browsers make for other sites. Required.
 	CheckOrigin func(*http.Request) bool
@@ -187,7 +193,7 @@ func (h *Handler) recovered(ctx context.Context, value any) *gqlerror.Error {
 	if errors.As(h.exec.PresentRecoveredError(ctx, value), &presented) {
 		return presented
 	}
-	return codedError("INTERNAL", "internal error")
+	return codedError(codeInternal, "internal error")
 }
 
 func isWebSocket(r *http.Request) bool {
