@@ -103,7 +103,7 @@ func classify(ctx context.Context, err error) (code, message string) {
 		return CodeBadUserInput, "a filter holds an empty object"
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && badText[pg.Code] {
-		return CodeBadUserInput, "a value cannot be stored or compared: " + pg.Message
+		return CodeBadUserInput, "a value cannot be stored or compared" // the database's message may repeat it
 	}
 	if _, ok := errors.AsType[*panicError](err); ok {
 		return CodeInternal, "internal error"
