@@ -124,6 +124,13 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 		case "complete":
 			forward = s.abandon(&m)
 		case "ping", "pong":
+			// gqlgen takes them for a mistake before connection_init. The answer has no payload then: memory is for who is known.
+			if !s.begun() {
+				forward = false
+				if m.Type == "ping" {
+					s.reply(message{Type: "pong"})
+				}
+			}
 		default:
 			return s.refuse(closeBadMessage, "Invalid message")
 		}
@@ -168,6 +175,12 @@ func (s *socket) initialise() bool {
 	s.initialised = true
 	s.initTimer.Stop()
 	return true
+}
+
+func (s *socket) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.initialised
 }
 
 // admits returns the code to close with if no operation may begin under the client's id, 0 if one may. Only the reader of messages

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,38 @@ func TestMessagesThatAreNoTextOrTooLongCloseTheSocket(t *testing.T) {
 	socket = s.greet(t)
 	socket.send(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
 	require.Equal(t, int(websocket.StatusMessageTooBig), socket.closed())
+}
+
+// Both may come at any time, and keep nobody from having to introduce himself.
+func TestPingAndPongMayComeBeforeTheInitialisation(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{})
+	c := s.dial(t)
+	c.send(`{"type":"pong"}`)
+	c.send(`{"type":"ping","payload":{"a":1}}`)
+	require.Equal(t, message{Type: "pong"}, c.receive())
+	c.send(`{"type":"connection_init"}`)
+	require.Equal(t, "connection_ack", c.receive().Type)
+	c.send(`{"type":"ping","payload":{"a":1}}`)
+	require.Equal(t, message{Type: "pong", Payload: []byte(`{"a":1}`)}, c.receive())
+}
+
+func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{InitTimeout: 100 * time.Millisecond})
+	c := s.dial(t)
+	flooded := make(chan struct{})
+	go func() {
+		defer close(flooded)
+		for c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		}
+	}()
+	require.Equal(t, closeInitTimeout, c.closed())
+	<-flooded
+
+	deaf := s.dial(t) // it asks and asks and reads nothing
+	for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+	}
+	s.stop()
+	require.NoError(t, s.handler.Wait(t.Context()))
 }
