@@ -103,6 +103,9 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 			if code, reason := s.admits(answer.ID); code != 0 {
 				return s.refuse(code, reason)
 			}
+			if wait := s.o.take(s.bound()); wait > 0 {
+				answer = errorMessage(answer.ID, rateLimited(wait))
+			}
 			s.reply(answer)
 			continue
 		}

@@ -163,17 +163,17 @@ func (h *Handler) overHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept")
 	answer, ok := negotiate(r.Header.Values("Accept"))
+	errorType := answer
+	if answer != responseType {
+		errorType = jsonType
+	}
+	if wait := h.o.take(r.Context()); wait > 0 { // first of all, since every request counts
+		refuseRate(w, r, errorType, wait, h.o.BodyLimit)
+		return
+	}
 	if !ok {
 		refuse(w, jsonType, http.StatusNotAcceptable, CodeNotAcceptable,
 			"answers are "+jsonType+", "+responseType+" or "+streamType)
-		return
-	}
-	errorType := answer
-	if answer == streamType {
-		errorType = jsonType
-	}
-	if wait := h.o.take(r.Context()); wait > 0 {
-		refuseRate(w, r, errorType, wait, h.o.BodyLimit)
 		return
 	}
 	params, problem := h.params(w, r)
