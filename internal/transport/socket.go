@@ -91,6 +91,8 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 		if err != nil {
 			if code := websocket.CloseStatus(err); code == websocket.StatusNormalClosure || code == websocket.StatusNoStatusRcvd {
 				err = gqltransport.ErrWebsocketClosed
+			} else if !lost(err) { // not all that breaks the protocol is closed by the library
+				s.close(closeProtocolError, "Protocol error")
 			}
 			return 0, nil, err
 		}

@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"bufio"
+	"context"
+	"encoding/binary"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -81,8 +85,37 @@ func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
 	<-flooded
 
 	deaf := s.dial(t) // it asks and asks and reads nothing
-	for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	require.NoError(t, s.handler.Wait(ctx))
+	_ = deaf.conn.CloseNow()
+	<-stopped
+}
+
+func TestAFrameThatBreaksTheProtocolIsAProtocolError(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{})
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.SetDeadline(time.Now().Add(timeout)))
+	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n\x81\x02{}") // a client has to mask
+	require.NoError(t, err)
+	in := bufio.NewReader(c)
+	for line := ""; line != "\r\n"; {
+		line, err = in.ReadString('\n')
+		require.NoError(t, err)
 	}
-	s.stop()
-	require.NoError(t, s.handler.Wait(t.Context()))
+	frame := make([]byte, 4)
+	_, err = io.ReadFull(in, frame)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x88, frame[0], "it closes")
+	require.EqualValues(t, websocket.StatusProtocolError, binary.BigEndian.Uint16(frame[2:]))
 }
