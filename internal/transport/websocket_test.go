@@ -106,16 +106,22 @@ func TestAFrameThatBreaksTheProtocolIsAProtocolError(t *testing.T) {
 	defer c.Close()
 	require.NoError(t, c.SetDeadline(time.Now().Add(timeout)))
 	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n\x81\x02{}") // a client has to mask
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n"+
+		"\x81\x9a\x00\x00\x00\x00"+`{"type":"connection_init"}`+"\x81\x02{}") // the second one has no mask
 	require.NoError(t, err)
 	in := bufio.NewReader(c)
 	for line := ""; line != "\r\n"; {
 		line, err = in.ReadString('\n')
 		require.NoError(t, err)
 	}
-	frame := make([]byte, 4)
-	_, err = io.ReadFull(in, frame)
-	require.NoError(t, err)
-	require.EqualValues(t, 0x88, frame[0], "it closes")
-	require.EqualValues(t, websocket.StatusProtocolError, binary.BigEndian.Uint16(frame[2:]))
+	frame := []byte{0, 0}
+	payload := []byte{}
+	for frame[0] != 0x88 { // it closes
+		_, err = io.ReadFull(in, frame)
+		require.NoError(t, err)
+		payload = make([]byte, frame[1])
+		_, err = io.ReadFull(in, payload)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, websocket.StatusProtocolError, binary.BigEndian.Uint16(payload))
 }
