@@ -67,10 +67,13 @@ func ErrorPresenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 			}
 		}
 		code, message := classify(ctx, err)
+		out.Message, out.Extensions = message, map[string]any{"code": code}
+		if beyond, ok := errors.AsType[*events.BeyondError](err); ok {
+			out.Extensions["lastEvent"] = beyond.Last
+		}
 		if code == CodeInternal {
 			log.ErrorContext(ctx, "a request failed", "error", err, "path", out.Path.String())
 		}
-		out.Message, out.Extensions = message, map[string]any{"code": code}
 		return out
 	}
 }
@@ -78,6 +81,9 @@ func ErrorPresenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 func classify(ctx context.Context, err error) (code, message string) {
 	if e, ok := errors.AsType[*codedError](err); ok {
 		return e.code, e.message
+	}
+	if e, ok := errors.AsType[*events.BeyondError](err); ok {
+		return CodeBadUserInput, "after is beyond the log: " + e.Error()
 	}
 	switch {
 	case errors.Is(err, jobs.ErrUnauthenticated):
@@ -97,7 +103,7 @@ func classify(ctx context.Context, err error) (code, message string) {
 		return CodeBadUserInput, "a filter holds an empty object"
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && badText[pg.Code] {
-		return CodeBadUserInput, "a value cannot be stored or compared: " + pg.Message
+		return CodeBadUserInput, "a value cannot be stored or compared" // the database's message may repeat it
 	}
 	if _, ok := errors.AsType[*panicError](err); ok {
 		return CodeInternal, "internal error"

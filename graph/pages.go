@@ -31,7 +31,7 @@ func pageSize(first, last *int) (*int, error) {
 	n := *cmp.Or(first, last)
 	switch {
 	case n < 0:
-		return nil, coded(CodeBadUserInput, "a page cannot have %d elements", n)
+		return nil, coded(CodeBadUserInput, "a page cannot have a negative number of elements")
 	case n > maxPage:
 		return nil, coded(CodePageTooLarge, "a page has at most %d elements", maxPage)
 	}

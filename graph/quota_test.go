@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -69,6 +70,46 @@ func TestTheRateOfAnOwnerIsBoundedOnEveryTransport(t *testing.T) {
 	require.Equal(t, calls, b.jobs.calls)
 
 	require.Equal(t, "mallory", b.post(t, asMallory, who, "").at(t, "viewer", "subject"))
+}
+
+// Each counts once, on its own.
+func TestWhatIsRefusedBeforeItRunsCountsToo(t *testing.T) {
+	t.Parallel()
+	over := func(t *testing.T, payload string) func(*bundle) string {
+		t.Helper()
+		var s *socket
+		return func(b *bundle) string {
+			if s == nil {
+				s = b.open(t, asAlice)
+			}
+			s.send(`{"type":"subscribe","id":"1","payload":` + payload + `}`)
+			m := s.receive()
+			require.Equal(t, "error", m.Type)
+			require.Equal(t, "1", m.ID)
+			var errs []struct{ Extensions struct{ Code string } }
+			require.NoError(t, json.Unmarshal(m.Payload, &errs))
+			return errs[0].Extensions.Code
+		}
+	}
+	for name, c := range map[string]struct {
+		code string
+		ask  func(b *bundle) string
+	}{
+		"NotAcceptable": {"NOT_ACCEPTABLE", func(b *bundle) string { return b.post(t, asAlice, who, "", "Accept", "text/html").code() }},
+		"InvalidJSON":   {"INVALID_JSON", func(b *bundle) string { return b.raw(t, asAlice, `{"query":"","query":""}`).code() }},
+		"NoQuery":       {"BAD_REQUEST", func(b *bundle) string { return b.raw(t, asAlice, `{}`).code() }},
+		"DuplicateKeys": {"INVALID_JSON", over(t, `{"query":"{a}","query":"{b}"}`)},
+		"LoneSurrogate": {"INVALID_JSON", over(t, `{"query":"\ud800"}`)},
+		"Unparsable":    {"GRAPHQL_PARSE_FAILED", over(t, `{"query":"{"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := limited(t, quota.Limits{PerMinute: 1, Burst: 2})
+			require.Equal(t, c.code, c.ask(b))
+			require.Equal(t, c.code, c.ask(b))
+			require.Equal(t, "RATE_LIMITED", c.ask(b))
+		})
+	}
 }
 
 func TestTheSocketsOfAnOwnerAreBounded(t *testing.T) {

@@ -111,9 +111,9 @@ func eventRange(after, first *int) (number, size int, err error) {
 	}
 	switch {
 	case number < 0:
-		return 0, 0, coded(CodeBadUserInput, "event numbers start at 1: after cannot be %d", number)
+		return 0, 0, coded(CodeBadUserInput, "event numbers start at 1: after cannot be negative")
 	case size < 0:
-		return 0, 0, coded(CodeBadUserInput, "first cannot be %d", size)
+		return 0, 0, coded(CodeBadUserInput, "first cannot be negative")
 	case size > maxEvents:
 		return 0, 0, coded(CodePageTooLarge, "at most %d events at a time", maxEvents)
 	}

@@ -31,7 +31,11 @@ func (r *subscriptionResolver) JobEvents(ctx context.Context, jobID string, afte
 		return nil, err
 	}
 	number = transport.Resume(ctx, number)
-	if events.Final(j.State) && number >= j.LastEvent {
+	switch {
+	case number > j.LastEvent:
+		transport.NoSuchNumber(ctx, j.LastEvent)
+		return nil, &events.BeyondError{Last: j.LastEvent}
+	case events.Final(j.State) && number == j.LastEvent:
 		transport.NothingMore(ctx)
 	}
 	return stream(ctx, numbered(ctx, r.Follower.Events(ctx, jobID, number))), nil

@@ -137,6 +137,7 @@ func TestAStreamThatBreaksDoesNotReadAsComplete(t *testing.T) {
 				require.Equal(t, "next", e.name)
 				require.Contains(t, e.data, `"code":"INTERNAL"`)
 				require.NotContains(t, e.data, `"data"`)
+				require.Equal(t, "EOF", next().name)
 				return
 			}
 			s := b.open(t, asAlice)

@@ -14,6 +14,14 @@ import (
 // ErrNotFound means that there is no such job, or the viewer may not see it.
 var ErrNotFound = errors.New("no such job")
 
+// BeyondError means that events were asked for after a number that the job's log does not have, as after a database was
+// restored from a backup: what it will have under that number is not what the reader knows.
+type BeyondError struct{ Last int } // the number of the job's last event
+
+func (e *BeyondError) Error() string {
+	return fmt.Sprintf("the job's last event is number %d", e.Last)
+}
+
 // DefaultBatch is a Follower's.
 const DefaultBatch = 100
 
@@ -27,7 +35,7 @@ type Follower struct {
 // Events yields the job's events after number `after`, in order of number, without gap or duplicate: what is committed
 // already, then what is committed later. It ends without an error once every event that was committed is delivered and
 // the job, read in one row with the number of its last event, is SUCCEEDED, FAILED or CANCELLED. Otherwise it ends with
-// one error: ErrNotFound, the context's or the database's. It reads under ctx's viewer, and only as fast as it is asked.
+// one error: ErrNotFound, a *BeyondError, the context's or the database's. It reads under ctx's viewer, and only as fast as it is asked.
 func (f *Follower) Events(ctx context.Context, jobID string, after int) iter.Seq2[*ent.JobEvent, error] {
 	return func(yield func(*ent.JobEvent, error) bool) {
 		watch := f.Hub.Watch(jobID)
@@ -38,6 +46,10 @@ func (f *Follower) Events(ctx context.Context, jobID string, after int) iter.Seq
 			j, err := f.head(ctx, jobID)
 			if err != nil {
 				yield(nil, err)
+				return
+			}
+			if cursor > j.LastEvent {
+				yield(nil, &BeyondError{Last: j.LastEvent})
 				return
 			}
 			for cursor < j.LastEvent {

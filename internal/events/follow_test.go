@@ -105,6 +105,28 @@ func TestEventsResumesAfterANumber(t *testing.T) {
 	require.Equal(t, []int{3, 4}, got)
 }
 
+func TestANumberBeyondTheLogIsAnError(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *bundle) {
+		j := b.Job(t, alice, "k")
+		_, err, _ := pull(t, b.follow.Events(as(t, alice), j.ID, 2))()
+		var beyond *BeyondError
+		require.ErrorAs(t, err, &beyond)
+		require.Equal(t, 1, beyond.Last)
+
+		// A backup is restored below a reader.
+		b.Log(t, j.ID, "NOTE")
+		next := pull(t, b.follow.Events(as(t, alice), j.ID, 1))
+		_, err, _ = next()
+		require.NoError(t, err)
+		_, err = b.Store.DB().ExecContext(t.Context(), "UPDATE jobs SET last_event = 1 WHERE id = '"+j.ID+"'")
+		require.NoError(t, err)
+		b.hub.JobChanged(j.ID)
+		_, err, _ = next()
+		require.ErrorAs(t, err, &beyond)
+	})
+}
+
 func TestEventsEndsOnlyWithTheLastEventOfAFinalJob(t *testing.T) {
 	t.Parallel()
 	for _, final := range []job.State{job.StateSUCCEEDED, job.StateFAILED, job.StateCANCELLED} {

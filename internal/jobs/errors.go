@@ -39,7 +39,11 @@ func (e *InvalidInputError) Error() string {
 	if len(e.Issues) == 0 {
 		return "the input is invalid"
 	}
-	return fmt.Sprintf("the input is invalid: %s: %s", e.Issues[0].Path, e.Issues[0].Message)
+	first := e.Issues[0]
+	if first.Path == "" { // the input as a whole
+		return "the input is invalid: " + first.Message
+	}
+	return fmt.Sprintf("the input is invalid: %s: %s", first.Path, first.Message)
 }
 
 func invalid(path, format string, args ...any) *InvalidInputError {

@@ -69,57 +69,6 @@ func exact(v *ast.Value, vars map[string]any) any {
 	panic(fmt.Sprintf("unknown kind of value %d", v.Kind))
 }
 
-// maskNumbers hides numbers that int64 and float64 cannot hold, because validation would try and refuse them where a
-// JSON value may have them. Where a number is expected to be an Int, its own scalar refuses it later.
-func maskNumbers(doc *ast.QueryDocument) (restore func()) {
-	var masked []*ast.Value
-	var raws []string
-	var visit func(v *ast.Value)
-	visit = func(v *ast.Value) {
-		if v == nil {
-			return
-		}
-		stand := ""
-		switch v.Kind {
-		case ast.IntValue:
-			if _, err := strconv.ParseInt(v.Raw, 10, 64); err != nil {
-				stand = "0"
-			}
-		case ast.FloatValue:
-			if _, err := strconv.ParseFloat(v.Raw, 64); err != nil {
-				stand = "0.5"
-			}
-		default: // no number
-		}
-		if stand != "" {
-			masked, raws = append(masked, v), append(raws, v.Raw)
-			v.Raw = stand
-		}
-		for _, child := range v.Children {
-			visit(child.Value)
-		}
-	}
-	arguments := func(f *ast.Field) {
-		for _, arg := range f.Arguments {
-			visit(arg.Value)
-		}
-	}
-	for _, op := range doc.Operations {
-		for _, v := range op.VariableDefinitions {
-			visit(v.DefaultValue)
-		}
-		eachField(op.SelectionSet, arguments)
-	}
-	for _, f := range doc.Fragments {
-		eachField(f.SelectionSet, arguments)
-	}
-	return func() {
-		for i, v := range masked {
-			v.Raw = raws[i]
-		}
-	}
-}
-
 // eachField visits the fields of a selection set, not those of the fragments that it names.
 func eachField(set ast.SelectionSet, visit func(*ast.Field)) {
 	for _, s := range set {

@@ -80,6 +80,7 @@ type Options struct {
 type Executor struct {
 	*executor.Executor
 	schema  graphql.ExecutableSchema
+	enums   map[string]bool
 	options Options
 }
 
@@ -94,7 +95,7 @@ func New(schema graphql.ExecutableSchema, o Options) *Executor {
 	e := executor.New(schema)
 	e.SetErrorPresenter(o.ErrorPresenter)
 	e.SetRecoverFunc(o.Recover)
-	return &Executor{Executor: e, schema: schema, options: o}
+	return &Executor{Executor: e, schema: schema, enums: enumValues(schema.Schema()), options: o}
 }
 
 // CreateOperationContext implements graphql.GraphExecutor. The document is parsed anew for each request, because exact
@@ -163,6 +164,9 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		if strings.HasPrefix(parseError.Message, "exceeded token limit") {
 			code = CodeTooManyTokens
 		}
+		if code == CodeParseFailed {
+			parseError.Message = syntax(parseError.Message)
+		}
 		return nil, gqlerror.List{with(parseError, code)}
 	}
 	if len(doc.Operations) == 0 {
@@ -172,9 +176,9 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	if err := checkShape(doc, e.options.Limits); err != nil {
 		return nil, gqlerror.List{err}
 	}
-	restore := maskNumbers(doc)
-	errs := validator.ValidateWithRules(e.schema.Schema(), doc, e.rules())
-	restore()
+	masked := e.mask(doc)
+	errs := masked.tell(validator.ValidateWithRules(e.schema.Schema(), doc, e.rules()))
+	masked.restore()
 	if e.options.NoIntrospection && len(errs) == 0 && introspects(doc) {
 		return nil, refuse(CodeIntrospectionDisabled, "this server does not tell its schema")
 	}
@@ -183,6 +187,7 @@ func (e *Executor) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	}
 	if len(errs) == 0 {
 		errs = checkLiterals(doc)
+		errs = errs[:min(len(errs), maxErrors)]
 	}
 	if len(errs) > 0 {
 		return nil, errs
@@ -197,6 +202,7 @@ func (e *Executor) variables(op *graphql.OperationContext, given map[string]any)
 		switch {
 		case ok:
 			if err := strict(e.schema.Schema(), v.Type, value, ast.Path{ast.PathName("variable"), ast.PathName(v.Variable)}); err != nil {
+				err.Path = place(err.Path)
 				return err
 			}
 			all[v.Variable] = value
@@ -208,6 +214,7 @@ func (e *Executor) variables(op *graphql.OperationContext, given map[string]any)
 	if err != nil {
 		variableError := gqlerror.Wrap(err)
 		errors.As(err, &variableError)
+		variableError.Message, variableError.Path = misfit(variableError.Message), place(variableError.Path)
 		return with(variableError, CodeValidationFailed)
 	}
 	op.Variables = coerced

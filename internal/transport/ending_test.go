@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +27,19 @@ func TestNothingIsSentOnceASocketHasEnded(t *testing.T) {
 			require.NoError(t, s.WriteJSON(message{ID: "1", Type: kind}))
 		}
 	})
+}
+
+func TestAStreamThatTheServerEndsSaysWhyInAComment(t *testing.T) {
+	t.Parallel()
+	ends := make(chan context.CancelCauseFunc, 1)
+	s := serve(t, operations{"s": silent}, Options{Bound: func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, end := context.WithCancelCause(ctx)
+		ends <- end
+		return ctx, func() { end(nil) }
+	}})
+	resp := s.get(t, "s")
+	(<-ends)(over{errors.New("over")})
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, ":\n: OVER\n", string(body))
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -20,10 +21,11 @@ type numbering struct {
 	resume  int // by Last-Event-ID, 0 for none
 	numbers chan int
 
-	// Both are written before the first response and read after it, or by the one goroutine that takes responses.
-	known bool // whether the stream is numbered at all
-	last  int  // the client has this one, or will before anything that is sent later
-	over  bool // nothing is left for this client
+	// They are written before the first response and read after it, or by the one goroutine that takes responses.
+	known bool            // whether the stream is numbered at all
+	last  int             // the client has this one, or will before anything that is sent later
+	over  bool            // nothing is left for this client
+	wrong *gqlerror.Error // there is no element of the number that Last-Event-ID says
 }
 
 func withNumbering(ctx context.Context, resume int) (context.Context, *numbering) {
@@ -40,6 +42,15 @@ func Resume(ctx context.Context, after int) int {
 	}
 	n.known, n.last = true, max(after, n.resume)
 	return n.last
+}
+
+// NoSuchNumber tells, before the resolver returns an error, that no element has the number that Resume returned: the
+// stream's last one is number last.
+func NoSuchNumber(ctx context.Context, last int) {
+	if n, ok := ctx.Value(numberingKey{}).(*numbering); ok && n.resume > 0 && n.last == n.resume {
+		n.wrong = codedError(CodeBadRequest, fmt.Sprintf("%s is not the number of an event: the last one is number %d", lastEventID, last))
+		n.wrong.Extensions["lastEvent"] = last
+	}
 }
 
 // NothingMore tells, before the stream is returned, that it will end without an element: the client has all of them.
@@ -90,6 +101,20 @@ func (n *numbering) slow() *graphql.Response {
 // told would be a gap.
 func broken(resp *graphql.Response) bool {
 	return len(resp.Errors) > 0 && (len(resp.Data) == 0 || string(resp.Data) == "null")
+}
+
+// passing is true of a response that ends a stream for a reason that is not its client's: the same request may succeed.
+func passing(resp *graphql.Response) bool {
+	if !broken(resp) {
+		return false
+	}
+	for _, err := range resp.Errors {
+		switch err.Extensions["code"] {
+		case CodeSlowConsumer, codeInternal, codeCancelled:
+			return true
+		}
+	}
+	return false
 }
 
 // resumeNumber reads Last-Event-ID, which counts for event streams only. An empty one is none.

@@ -20,6 +20,9 @@ type queue struct {
 	size  int
 	ended bool // nothing is pushed any more
 
+	// torn is for who reads to the end: that was not the operation's own. It is written before the end alone.
+	torn bool
+
 	taken  chan struct{} // a signal that an item was taken
 	filled chan struct{} // a signal that there is an item, or the end
 }

@@ -62,7 +62,7 @@ func write(w http.ResponseWriter, mediaType string, status int, resp *graphql.Re
 // encode writes no data where nothing was executed, as the specification wants it.
 func encode(resp *graphql.Response) []byte {
 	if resp == nil { // the client is gone
-		resp = &graphql.Response{Errors: gqlerror.List{codedError("CANCELLED", "the request was cancelled")}}
+		resp = &graphql.Response{Errors: gqlerror.List{codedError(codeCancelled, "the request was cancelled")}}
 	}
 	out := struct {
 		Errors     gqlerror.List   `json:"errors,omitempty"`

@@ -91,6 +91,8 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 		if err != nil {
 			if code := websocket.CloseStatus(err); code == websocket.StatusNormalClosure || code == websocket.StatusNoStatusRcvd {
 				err = gqltransport.ErrWebsocketClosed
+			} else if !lost(err) { // not all that breaks the protocol is closed by the library
+				s.close(closeProtocolError, "Protocol error")
 			}
 			return 0, nil, err
 		}
@@ -102,6 +104,9 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 			}
 			if code, reason := s.admits(answer.ID); code != 0 {
 				return s.refuse(code, reason)
+			}
+			if wait := s.o.take(s.bound()); wait > 0 {
+				answer = errorMessage(answer.ID, rateLimited(wait))
 			}
 			s.reply(answer)
 			continue
@@ -124,6 +129,13 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 		case "complete":
 			forward = s.abandon(&m)
 		case "ping", "pong":
+			// gqlgen takes them for a mistake before connection_init. The answer has no payload then: memory is for who is known.
+			if !s.begun() {
+				forward = false
+				if m.Type == "ping" {
+					s.reply(message{Type: "pong"})
+				}
+			}
 		default:
 			return s.refuse(closeBadMessage, "Invalid message")
 		}
@@ -168,6 +180,12 @@ func (s *socket) initialise() bool {
 	s.initialised = true
 	s.initTimer.Stop()
 	return true
+}
+
+func (s *socket) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.initialised
 }
 
 // admits returns the code to close with if no operation may begin under the client's id, 0 if one may. Only the reader of messages

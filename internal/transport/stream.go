@@ -17,7 +17,8 @@ import (
 const comment = ":\n"
 
 // stream answers any operation with server-sent events, in the distinct connections mode of graphql-sse: an event `next`
-// for each response, then `complete`. A stream that is cut off has no `complete`, so clients resume it.
+// for each response, then `complete` once there is no more to ask for. A subscription that is cut off, or broke by what may
+// pass, has no `complete`, so clients resume it.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql.RawParams) {
 	resume, resumed, p := resumeNumber(r)
 	if p != nil {
@@ -55,14 +56,18 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, params *graphql
 		cancel()
 		<-done
 	}()
-	if resumed && r.Method == http.MethodGet {
-		// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
+	if resumed {
 		select {
 		case <-started:
 		case <-ctx.Done():
 			return
 		}
-		if n.over {
+		switch {
+		case n.wrong != nil:
+			writeErrors(w, jsonType, http.StatusBadRequest, n.wrong)
+			return
+		case n.over && r.Method == http.MethodGet:
+			// Only an EventSource that connects again by itself asks like this, and it goes on for ever unless it hears this.
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -97,7 +102,7 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, o
 			silence.Reset(h.o.KeepAlive)
 			continue
 		case done:
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && !q.torn {
 				out.complete()
 			}
 			return
@@ -125,6 +130,9 @@ func (h *Handler) writeEvents(ctx context.Context, out *eventWriter, q *queue, o
 func (h *Handler) produce(ctx context.Context, op *graphql.OperationContext, n *numbering, q *queue, started chan<- struct{}) {
 	defer q.end()
 	put := func(resp *graphql.Response) {
+		if op.Operation.Operation == ast.Subscription && passing(resp) {
+			q.torn = true
+		}
 		number, numbered := n.take(resp)
 		// Text, since gqlgen writes each response over the one before.
 		q.push(nextEvent(encode(resp), number, numbered))
@@ -185,11 +193,10 @@ type eventWriter struct {
 // complete has a line of data, or EventSource would not tell of it.
 func (e *eventWriter) complete() bool { return e.send([]byte("event: complete\ndata:\n\n")) }
 
-// end tells why the server ends the stream.
-func (e *eventWriter) end(why Ending) {
-	resp := &graphql.Response{Errors: gqlerror.List{codedError(why.Code(), why.Error())}}
-	_ = e.send(nextEvent(encode(resp), 0, false)) && e.complete()
-}
+// end tells whom it may concern why the server ends the stream. To the client it is a broken connection, which it makes anew
+// with what credentials it has then, and if they are no better the answer to that says so. An error in an event would be the
+// operation's.
+func (e *eventWriter) end(why Ending) { e.send([]byte(": " + why.Code() + "\n")) }
 
 // send is false once the client is gone, or does not read.
 func (e *eventWriter) send(text []byte) bool {

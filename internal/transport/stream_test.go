@@ -109,7 +109,7 @@ func TestAnElementThatCannotBeToldEndsItsStream(t *testing.T) {
 	e := next()
 	require.Empty(t, e.id)
 	require.Contains(t, e.data, "INTERNAL")
-	require.Equal(t, "complete", next().name)
+	require.Equal(t, "EOF", next().name)
 	<-ended
 
 	socket := s.greet(t)
@@ -119,6 +119,31 @@ func TestAnElementThatCannotBeToldEndsItsStream(t *testing.T) {
 	<-ended // and with it all that it holds
 	socket.subscribe("1", "s")
 	require.Equal(t, "next", socket.receive().Type)
+}
+
+// What is wrong with a request is wrong the next time too. Of all else clients hear nothing that would keep them from coming back.
+func TestAStreamIsCompleteIfTheSameRequestWouldBringNoMore(t *testing.T) {
+	t.Parallel()
+	fails := func(code string) func(context.Context) graphql.ResponseHandler {
+		return func(context.Context) graphql.ResponseHandler {
+			return graphql.OneShot(&graphql.Response{Errors: gqlerror.List{codedError(code, "no")}})
+		}
+	}
+	s := serve(t, operations{
+		"mistake": fails("BAD_USER_INPUT"), "gone": fails("NOT_FOUND"), "broken": fails("INTERNAL"), "cancelled": fails("CANCELLED"),
+		"mutation": fails("INTERNAL"), // its answer is all that there is of it
+		"panics":   func(context.Context) graphql.ResponseHandler { panic("no") },
+	}, Options{})
+	for query, complete := range map[string]bool{
+		"mistake": true, "gone": true, "mutation": true, "broken": false, "cancelled": false, "panics": false,
+	} {
+		next := events(s.post(t, query).Body)
+		require.Contains(t, next().data, `"errors"`, query)
+		if complete {
+			require.Equal(t, "complete", next().name, query)
+		}
+		require.Equal(t, "EOF", next().name, query)
+	}
 }
 
 // Clients take the end of a stream without `complete`, and 1001, for a reason to connect again.

@@ -33,6 +33,12 @@ const (
 	CodeUnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
 )
 
+// Codes that the executor gives as well.
+const (
+	codeCancelled = "CANCELLED"
+	codeInternal  = "INTERNAL"
+)
+
 // Executor runs what comes in.
 type Executor interface {
 	graphql.GraphExecutor
@@ -44,8 +50,8 @@ type Options struct {
 	// Init authenticates a WebSocket by the payload of its connection_init; ctx is the handshake's. An error closes the
 	// socket with 4403, or with its own code, see Ending. So does the end of the context that it returns. Required.
 	Init func(ctx context.Context, payload map[string]any) (context.Context, error)
-	// Bound returns the context of an event stream, whose end ends the stream: with an error for the client if its cause
-	// is an Ending [the request's].
+	// Bound returns the context of an event stream, whose end ends the stream, with a word if its cause is an Ending
+	// [the request's].
 	Bound func(ctx context.Context) (context.Context, context.CancelFunc)
 	// CheckOrigin refuses handshakes that browsers make for other sites. Required.
 	CheckOrigin func(*http.Request) bool
@@ -158,17 +164,17 @@ func (h *Handler) overHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept")
 	answer, ok := negotiate(r.Header.Values("Accept"))
+	errorType := answer
+	if answer != responseType {
+		errorType = jsonType
+	}
+	if wait := h.o.take(r.Context()); wait > 0 { // first of all, since every request counts
+		refuseRate(w, r, errorType, wait, h.o.BodyLimit)
+		return
+	}
 	if !ok {
 		refuse(w, jsonType, http.StatusNotAcceptable, CodeNotAcceptable,
 			"answers are "+jsonType+", "+responseType+" or "+streamType)
-		return
-	}
-	errorType := answer
-	if answer == streamType {
-		errorType = jsonType
-	}
-	if wait := h.o.take(r.Context()); wait > 0 {
-		refuseRate(w, r, errorType, wait, h.o.BodyLimit)
 		return
 	}
 	params, problem := h.params(w, r)
@@ -188,7 +194,7 @@ func (h *Handler) recovered(ctx context.Context, value any) *gqlerror.Error {
 	if errors.As(h.exec.PresentRecoveredError(ctx, value), &presented) {
 		return presented
 	}
-	return codedError("INTERNAL", "internal error")
+	return codedError(codeInternal, "internal error")
 }
 
 func isWebSocket(r *http.Request) bool {

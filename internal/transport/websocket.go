@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 
 	gqltransport "github.com/99designs/gqlgen/graphql/handler/transport"
@@ -23,7 +25,15 @@ const (
 	closeTooManyInits   = 4429
 	closeTooManySockets = 4430 // ours
 	closeGoingAway      = 1001
+	closeProtocolError  = 1002
 )
+
+// lost is true of the error of a connection that has ended, with or without a reason.
+func lost(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || websocket.CloseStatus(err) != -1 ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
 
 // webSocket runs gqlgen's transport over a connection that keeps to the protocol, see socket.
 func (h *Handler) webSocket(w http.ResponseWriter, r *http.Request) {

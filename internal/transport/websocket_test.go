@@ -1,11 +1,16 @@
 package transport
 
 import (
+	"bufio"
+	"context"
+	"encoding/binary"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -50,4 +55,73 @@ func TestMessagesThatAreNoTextOrTooLongCloseTheSocket(t *testing.T) {
 	socket = s.greet(t)
 	socket.send(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
 	require.Equal(t, int(websocket.StatusMessageTooBig), socket.closed())
+}
+
+// Both may come at any time, and keep nobody from having to introduce himself.
+func TestPingAndPongMayComeBeforeTheInitialisation(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{})
+	c := s.dial(t)
+	c.send(`{"type":"pong"}`)
+	c.send(`{"type":"ping","payload":{"a":1}}`)
+	require.Equal(t, message{Type: "pong"}, c.receive())
+	c.send(`{"type":"connection_init"}`)
+	require.Equal(t, "connection_ack", c.receive().Type)
+	c.send(`{"type":"ping","payload":{"a":1}}`)
+	require.Equal(t, message{Type: "pong", Payload: []byte(`{"a":1}`)}, c.receive())
+}
+
+func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{InitTimeout: 100 * time.Millisecond})
+	c := s.dial(t)
+	flooded := make(chan struct{})
+	go func() {
+		defer close(flooded)
+		for c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		}
+	}()
+	require.Equal(t, closeInitTimeout, c.closed())
+	<-flooded
+
+	deaf := s.dial(t) // it asks and asks and reads nothing
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	require.NoError(t, s.handler.Wait(ctx))
+	_ = deaf.conn.CloseNow()
+	<-stopped
+}
+
+func TestAFrameThatBreaksTheProtocolIsAProtocolError(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operations{}, Options{})
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.SetDeadline(time.Now().Add(timeout)))
+	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n"+
+		"\x81\x9a\x00\x00\x00\x00"+`{"type":"connection_init"}`+"\x81\x02{}") // the second one has no mask
+	require.NoError(t, err)
+	in := bufio.NewReader(c)
+	for line := ""; line != "\r\n"; {
+		line, err = in.ReadString('\n')
+		require.NoError(t, err)
+	}
+	frame := []byte{0, 0}
+	payload := []byte{}
+	for frame[0] != 0x88 { // it closes
+		_, err = io.ReadFull(in, frame)
+		require.NoError(t, err)
+		payload = make([]byte, frame[1])
+		_, err = io.ReadFull(in, payload)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, websocket.StatusProtocolError, binary.BigEndian.Uint16(payload))
 }
