@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/docket-gateway/docket/internal/await"
 )
 
 func TestHandshakesOfOtherOriginsAreRefused(t *testing.T) {
@@ -91,7 +93,7 @@ func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
 		for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	require.NoError(t, s.handler.Wait(ctx))
 	_ = deaf.conn.CloseNow()

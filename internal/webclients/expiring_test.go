@@ -23,6 +23,7 @@ import (
 	"github.com/docket-gateway/docket/ent"
 	"github.com/docket-gateway/docket/internal/apikeys"
 	"github.com/docket-gateway/docket/internal/app"
+	"github.com/docket-gateway/docket/internal/await"
 	"github.com/docket-gateway/docket/internal/config"
 	"github.com/docket-gateway/docket/internal/store"
 	"github.com/docket-gateway/docket/internal/web/webtest"
@@ -62,7 +63,7 @@ const show = ({ data, errors }) => say(errors ? JSON.stringify(errors) : "event 
 source.addEventListener("complete", () => say("complete, and " + (source.readyState === EventSource.CLOSED ? "closed" : "open")));
 </script>`, query.Encode(), sample[1]))
 		p := webtest.Open(t, o.url+"/")
-		require.Eventually(t, func() bool { return o.sessions.Load() >= 2 }, patience, 10*time.Millisecond)
+		await.Until(t, "the page comes back with new credentials", func() bool { return o.sessions.Load() >= 2 })
 		o.post(t, `mutation($input: CancelJobInput!) { cancelJob(input: $input) { __typename } }`, map[string]any{"jobId": id})
 		p.Until(`document.body.innerText.includes("complete")`)
 		shown := strings.Fields(strings.ReplaceAll(p.Text("pre"), "event ", ""))
