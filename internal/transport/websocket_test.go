@@ -106,7 +106,7 @@ func TestAFrameThatBreaksTheProtocolIsAProtocolError(t *testing.T) {
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, c.SetDeadline(time.Now().Add(timeout)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(await.Patience)))
 	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n"+
 		"\x81\x9a\x00\x00\x00\x00"+`{"type":"connection_init"}`+"\x81\x02{}") // the second one has no mask
