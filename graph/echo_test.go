@@ -154,7 +154,7 @@ func TestNoLiteralOfADocumentComesBackInAnError(t *testing.T) {
 		tokens := lexer.New(&ast.Source{Input: document})
 		for {
 			token, err := tokens.ReadToken()
-			require.Nil(t, err)
+			require.NoError(t, err)
 			if token.Kind == lexer.EOF {
 				break
 			}

@@ -80,7 +80,7 @@ func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
 	flooded := make(chan struct{})
 	go func() {
 		defer close(flooded)
-		for c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		for c.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { // until it is closed
 		}
 	}()
 	require.Equal(t, closeInitTimeout, c.closed())
@@ -90,7 +90,7 @@ func TestPingsHoldNoSocketPastTheInitTimeout(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { //nolint:revive // until it is closed
+		for deaf.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) == nil { // until it is closed
 		}
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
