@@ -161,9 +161,12 @@ func (c *client) overSSE(t *testing.T, query string, vars variables) *stream {
 	go func() {
 		lines := bufio.NewScanner(res.Body)
 		lines.Buffer(nil, 8<<20)
-		var kind string
+		var kind, comment string
 		for lines.Scan() {
 			line := lines.Text()
+			if said, ok := strings.CutPrefix(line, ": "); ok {
+				comment = said
+			}
 			if name, ok := strings.CutPrefix(line, "event: "); ok {
 				kind = name
 				continue
@@ -182,7 +185,7 @@ func (c *client) overSSE(t *testing.T, query string, vars variables) *stream {
 			}
 			s.messages <- m
 		}
-		s.messages <- message{end: fmt.Sprintf("broken: %v", lines.Err())}
+		s.messages <- message{end: fmt.Sprintf("broken: %v, %s", lines.Err(), comment)}
 	}()
 	return s
 }

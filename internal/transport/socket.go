@@ -306,10 +306,9 @@ func (s *socket) refuse(code int, reason string) (int, io.Reader, error) {
 // close says why, once, and does not wait for the client to agree.
 func (s *socket) close(code int, reason string) {
 	s.mu.Lock()
-	first := !s.closing
-	s.closing = true
-	s.mu.Unlock()
-	if first {
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.closing = true
 		s.wg.Go(func() { _ = s.conn.Close(websocket.StatusCode(code), reason) })
 	}
 }
@@ -326,7 +325,7 @@ func (s *socket) Close() error {
 	return s.conn.CloseNow()
 }
 
-// stop ends what may still run when gqlgen is done with the connection.
+// stop ends what may still run when gqlgen is done with the connection. A goroutine of its own may want to close it later yet.
 func (s *socket) stop() {
 	s.initTimer.Stop()
 	s.unbind()
@@ -335,6 +334,7 @@ func (s *socket) stop() {
 	}
 	_ = s.SetReadDeadline(time.Time{})
 	s.out.fail()
+	_ = s.Close()
 }
 
 // Subprotocol implements gqlgen's connection.

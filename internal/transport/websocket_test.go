@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,4 +127,28 @@ func TestAFrameThatBreaksTheProtocolIsAProtocolError(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, websocket.StatusProtocolError, binary.BigEndian.Uint16(payload))
+}
+
+// gqlgen closes from a goroutine that may be late, when nobody waits for the socket any more.
+func TestWhatIsOverIsNotClosedAgain(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		s := newSocket(r.Context(), conn, Options{}.withDefaults(), &wg)
+		s.stop()
+		_ = s.WriteClose(int(websocket.StatusNormalClosure), "terminated")
+	}))
+	t.Cleanup(server.Close)
+	c, _, err := websocket.Dial(t.Context(), server.URL, nil)
+	require.NoError(t, err)
+	defer func() { _ = c.CloseNow() }()
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
+	defer cancel()
+	_, _, err = c.Read(ctx)
+	require.Error(t, err)
+	require.EqualValues(t, -1, websocket.CloseStatus(err), "%v", err)
 }
