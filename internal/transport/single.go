@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -20,7 +22,7 @@ func (h *Handler) single(w http.ResponseWriter, r *http.Request, params *graphql
 		if mediaType == responseType {
 			status = http.StatusBadRequest
 		}
-		write(w, mediaType, status, h.failed(ctx, op, errs))
+		h.answer(w, mediaType, status, h.failed(ctx, op, errs))
 		return
 	}
 	switch {
@@ -32,7 +34,7 @@ func (h *Handler) single(w http.ResponseWriter, r *http.Request, params *graphql
 		return
 	}
 	next, ctx := h.exec.DispatchOperation(ctx, op)
-	write(w, mediaType, http.StatusOK, next(ctx))
+	h.answer(w, mediaType, http.StatusOK, next(ctx))
 }
 
 func notForGET(r *http.Request, op *graphql.OperationContext) bool {
@@ -53,10 +55,29 @@ func writeErrors(w http.ResponseWriter, mediaType string, status int, errs ...*g
 }
 
 func write(w http.ResponseWriter, mediaType string, status int, resp *graphql.Response) {
+	head(w, mediaType, status)
+	_, _ = w.Write(encode(resp))
+}
+
+func head(w http.ResponseWriter, mediaType string, status int) {
 	w.Header().Set("Content-Type", mediaType+"; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(resp))
+}
+
+// piece is how much of an answer a client must take in the time that a write may take.
+const piece = 64 << 10
+
+// answer is write for what may be large: a client that takes nothing of it for too long is given up.
+func (h *Handler) answer(w http.ResponseWriter, mediaType string, status int, resp *graphql.Response) {
+	head(w, mediaType, status)
+	conn := http.NewResponseController(w)
+	for text := range slices.Chunk(encode(resp), piece) {
+		_ = conn.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
+		if _, err := w.Write(text); err != nil {
+			return
+		}
+	}
 }
 
 // encode writes no data where nothing was executed, as the specification wants it.
