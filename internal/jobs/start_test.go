@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,6 +129,7 @@ func TestStartAttempt(t *testing.T) {
 			j := b.create(t, "plain")
 			b.fails(t, b.last(t, j.ID), true)
 			retry := b.last(t, j.ID)
+			b.aged(t, retry, "due_at", -time.Hour) // on a slow machine it would be due by now
 			require.Equal(t, attempt.ReasonRETRY, retry.Reason)
 			s, err := b.StartAttempt(b.ann, j.ID, nil)
 			require.NoError(t, err)
@@ -161,6 +163,7 @@ func TestStartAttempt(t *testing.T) {
 		j := b.create(t, "plain")
 		b.fails(t, b.last(t, j.ID), true)
 		retry := b.last(t, j.ID)
+		b.aged(t, retry, "due_at", -time.Hour) // on a slow machine it would be due by now
 		b.gate.hook = func() { b.sent(t, retry) }
 		_, err := b.StartAttempt(b.ann, j.ID, new("demo/b"))
 		var by *AttemptBlockedError
