@@ -2,13 +2,13 @@ package acceptance
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/await"
+	"github.com/docket-gateway/docket/internal/pgtest"
 )
 
 // A transaction pooler gives a connection to somebody else after each transaction, so nobody can listen through it. Which
@@ -16,15 +16,9 @@ import (
 func TestListensPastThePooler(t *testing.T) {
 	t.Parallel()
 	database := databases.DSN(t)
-	named := func(name string) string {
-		u, err := url.Parse(database)
-		require.NoError(t, err)
-		q := u.Query()
-		q.Set("application_name", name)
-		u.RawQuery = q.Encode()
-		return u.String()
-	}
-	g, _ := newGateway(t, settings{database: named("pooled"), more: fmt.Sprintf("database_direct: %q\n", named("direct"))})
+	g, _ := newGateway(t, settings{
+		database: pgtest.Named(t, database, "pooled"), more: fmt.Sprintf("database_direct: %q\n", pgtest.Named(t, database, "direct")),
+	})
 	db, _ := open(t, database)
 	var seen []string
 	await.Until(t, "River and the notices of jobs listen", func() bool {

@@ -3,7 +3,6 @@ package balancer
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +61,7 @@ func startReplicas(t *testing.T, database string) []*replica {
 	// Health checks notice within shutdown_delay.
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
 		"listen: 127.0.0.1:0\ndatabase: %q\ndatabase_direct: %q\ntasks: [%q]\nlease: 2s\nshutdown_timeout: 10s\nshutdown_delay: 4s\nlog: {format: json}\n",
-		named(t, database, "pooled"), named(t, database, "direct"), dir), 0o600))
+		pgtest.Named(t, database, "pooled"), pgtest.Named(t, database, "direct"), dir), 0o600))
 	var all []*replica
 	for i := range 2 {
 		all = append(all, &replica{wire: layWire(t), name: fmt.Sprint("replica", i+1), config: config})
@@ -81,17 +80,6 @@ func startReplicas(t *testing.T, database string) []*replica {
 	})
 	ensure(t, all)
 	return all
-}
-
-// named is the database under a name that pg_stat_activity shows.
-func named(t *testing.T, database, name string) string {
-	t.Helper()
-	u, err := url.Parse(database)
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("application_name", name)
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // writeTask makes a task that a simulated provider answers at once; its target demo/fax never does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -57,4 +58,17 @@ func withDatabase(dsn, name string) (string, error) {
 	address.RawQuery = query.Encode()
 	address.Path = "/" + name
 	return address.String(), nil
+}
+
+// Named is the database at a URL under a name that pg_stat_activity shows, so that a test can tell which way a connection came.
+func Named(tb testing.TB, dsn, name string) string {
+	tb.Helper()
+	address, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal("pgtest: the address of the database is not a valid URL") // err would repeat it, and with it a password
+	}
+	query := address.Query()
+	query.Set("application_name", name)
+	address.RawQuery = query.Encode()
+	return address.String()
 }

@@ -1,25 +1,14 @@
 package store_test
 
 import (
-	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/docket-gateway/docket/internal/await"
+	"github.com/docket-gateway/docket/internal/pgtest"
 	"github.com/docket-gateway/docket/internal/store"
 )
-
-// named is the database under a name that pg_stat_activity shows.
-func named(t *testing.T, address, name string) string {
-	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
-	q := u.Query()
-	q.Set("application_name", name)
-	u.RawQuery = q.Encode()
-	return u.String()
-}
 
 func TestDirect(t *testing.T) {
 	t.Parallel()
@@ -29,7 +18,7 @@ func TestDirect(t *testing.T) {
 		t.Parallel()
 		s := open(t, address)
 		require.Same(t, s.Pool(), s.Direct())
-		s = open(t, address, store.WithDirect(named(t, address, "direct")))
+		s = open(t, address, store.WithDirect(pgtest.Named(t, address, "direct")))
 		require.NotSame(t, s.Pool(), s.Direct())
 		var name string
 		require.NoError(t, s.Direct().QueryRow(t.Context(), "SHOW application_name").Scan(&name))
@@ -47,7 +36,7 @@ func TestDirect(t *testing.T) {
 	t.Run("HoldsTheSchemasLock", func(t *testing.T) {
 		t.Parallel()
 		address := emptyPostgres(t)
-		s := open(t, named(t, address, "pooled"), store.WithDirect(named(t, address, "direct")))
+		s := open(t, pgtest.Named(t, address, "pooled"), store.WithDirect(pgtest.Named(t, address, "direct")))
 		holder, err := open(t, address).Pool().Acquire(t.Context())
 		require.NoError(t, err)
 		defer holder.Release()
